@@ -1,0 +1,154 @@
+//! `GatewayConfig`: how the Gateways of a class, or one Gateway, are run.
+//!
+//! Named by a GatewayClass's or a Gateway's `parametersRef`. Every field is optional; what is left out keeps the
+//! default that its documentation states. The planner turns it into IR settings; nothing else reads it.
+
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+/// How Gateways are run: data plane, entry, and the settings of each.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[kube(
+    group = "gatewright.dev",
+    version = "v1alpha1",
+    kind = "GatewayConfig",
+    plural = "gatewayconfigs",
+    namespaced,
+    derive = "Default",
+    derive = "PartialEq"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayConfigSpec {
+    /// Which data plane serves the traffic. Default: `Builtin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_plane: Option<DataPlane>,
+    /// How traffic reaches the data plane. Default: `Host` with files, `LoadBalancer` in a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
+    /// What a Gateway's own GatewayConfig may override when this one is named by its class. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_overrides: Option<Vec<Section>>,
+    /// Settings of `entry: Host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostEntry>,
+    /// How requests are read and limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpSettings>,
+    /// How backends are reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<UpstreamSettings>,
+}
+
+/// A data plane.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+pub enum DataPlane {
+    /// The proxy inside this binary.
+    Builtin,
+    /// Envoy, fed over xDS.
+    Envoy,
+    /// agentgateway, fed over xDS.
+    Agentgateway,
+}
+
+/// A way in.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+pub enum Entry {
+    /// The listeners' ports on addresses of this host.
+    Host,
+    /// A Service of type LoadBalancer.
+    LoadBalancer,
+    /// Reverse forwards of an SSH server.
+    #[serde(rename = "SSH")]
+    Ssh,
+    /// Leases of a Portal relay.
+    Portal,
+}
+
+/// A part of this object that a Gateway's own config may be allowed to override.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Section {
+    /// `dataPlane`.
+    DataPlane,
+    /// `entry` and `host`.
+    Entry,
+    /// `http`.
+    Http,
+    /// `upstream`.
+    Upstream,
+}
+
+/// Settings of `entry: Host`.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostEntry {
+    /// The pool of addresses. A Gateway takes the first one on which all its ports are free. Default: `0.0.0.0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<String>>,
+}
+
+/// How requests are read and limited.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpSettings {
+    /// What happens to a path with `%2f` or `%5c`. Default: `Reject`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escaped_slashes: Option<EscapedSlashes>,
+    /// What happens to a request with a header name that has an underscore. Default: `Reject`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub underscores_in_headers: Option<Underscores>,
+    /// Networks (CIDR) whose `X-Forwarded-*` headers are believed. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_proxies: Option<Vec<String>>,
+    /// Largest request head in bytes, 1024 to 1048576. Default: 65536.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_header_bytes: Option<u32>,
+    /// How long a client may take to send a request head. Default: `10s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header_timeout: Option<String>,
+    /// How long an idle connection is kept. Default: `300s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<String>,
+    /// How long open connections may go on after their listener is gone. Default: `30s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_timeout: Option<String>,
+    /// How long a request or response body may stand still. Default: `60s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_timeout: Option<String>,
+    /// Most connections a listener port holds at once. Default: 10000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u32>,
+}
+
+/// What happens to escaped slashes in a path.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+pub enum EscapedSlashes {
+    /// The request is refused with 400.
+    Reject,
+    /// They are kept as they are and match literally.
+    Keep,
+}
+
+/// What happens to header names with underscores.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+pub enum Underscores {
+    /// The request is refused with 400.
+    Reject,
+    /// They pass.
+    Allow,
+}
+
+/// How backends are reached.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpstreamSettings {
+    /// How long a connection to a backend may take to open. Default: `5s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_timeout: Option<String>,
+    /// How long an unused connection to a backend is kept. Default: `60s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<String>,
+    /// Most unused connections kept per endpoint and worker. Default: 128.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_idle: Option<u32>,
+}

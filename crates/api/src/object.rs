@@ -1,0 +1,154 @@
+//! One declared object of any kind we read, and the closed list of those kinds.
+//!
+//! Sources produce [`Object`]s, the world consumes them. A new kind is a new row in the table at the end of this file.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::{
+    ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, HttpRoute, Namespace, ReferenceGrant, Secret, Service,
+    meta::ObjectMeta,
+};
+
+/// The name of one object: its kind, its namespace (empty for cluster-scoped kinds) and its name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace; empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            write!(out, "{} {}", self.kind, self.name)
+        } else {
+            write!(out, "{} {}/{}", self.kind, self.namespace, self.name)
+        }
+    }
+}
+
+macro_rules! kinds {
+    ($( $variant:ident: $type:ty, $text:literal, $group:literal, [$($version:literal),+], $plural:literal, namespaced: $namespaced:literal; )+) => {
+        /// The kinds we read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            $(#[doc = concat!("`", $text, "` of group `", $group, "`.")] $variant,)+
+        }
+
+        /// A declared object, typed.
+        #[derive(Clone, Debug)]
+        pub enum Object {
+            $(#[doc = concat!("A `", $text, "`.")] $variant(Box<$type>),)+
+        }
+
+        impl Kind {
+            /// Every kind, in the order of the table.
+            pub const ALL: &'static [Kind] = &[$(Kind::$variant,)+];
+
+            /// The kind that goes by this `apiVersion` and `kind`, if we read it.
+            pub fn of(api_version: &str, kind: &str) -> Option<Kind> {
+                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                match (group, kind) {
+                    $(($group, $text) if [$($version),+].contains(&version) => Some(Kind::$variant),)+
+                    _ => None,
+                }
+            }
+
+            /// The kind that goes by this group and `kind` in a reference.
+            pub fn of_group(group: &str, kind: &str) -> Option<Kind> {
+                match (group, kind) {
+                    $(($group, $text) => Some(Kind::$variant),)+
+                    _ => None,
+                }
+            }
+
+            /// The kind as written in YAML.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Kind::$variant => $text,)+ }
+            }
+
+            /// The API group; empty for the core group.
+            pub fn group(self) -> &'static str {
+                match self { $(Kind::$variant => $group,)+ }
+            }
+
+            /// The versions we read, the one we write first.
+            pub fn versions(self) -> &'static [&'static str] {
+                match self { $(Kind::$variant => &[$($version),+],)+ }
+            }
+
+            /// The plural by which the API server and `kubectl` know the kind.
+            pub fn plural(self) -> &'static str {
+                match self { $(Kind::$variant => $plural,)+ }
+            }
+
+            /// Whether objects of this kind live in a namespace.
+            pub fn is_namespaced(self) -> bool {
+                match self { $(Kind::$variant => $namespaced,)+ }
+            }
+        }
+
+        impl Object {
+            /// Reads a value whose kind is known. The value has passed [`crate::validate`] or comes from an API server.
+            pub fn from_value(kind: Kind, value: Value) -> Result<Object, serde_json::Error> {
+                Ok(match kind { $(Kind::$variant => Object::$variant(serde_json::from_value(value)?),)+ })
+            }
+
+            /// The object as JSON, as it would be sent to an API server.
+            pub fn to_value(&self) -> Result<Value, serde_json::Error> {
+                match self { $(Object::$variant(object) => serde_json::to_value(object),)+ }
+            }
+
+            /// The kind.
+            pub fn kind(&self) -> Kind {
+                match self { $(Object::$variant(_) => Kind::$variant,)+ }
+            }
+
+            /// The metadata.
+            pub fn metadata(&self) -> &ObjectMeta {
+                match self { $(Object::$variant(object) => &object.metadata,)+ }
+            }
+
+            /// The metadata, to be changed.
+            pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                match self { $(Object::$variant(object) => &mut object.metadata,)+ }
+            }
+        }
+    };
+}
+
+impl Object {
+    /// The name of this object; a missing namespace is empty.
+    pub fn name(&self) -> ObjectName {
+        let metadata = self.metadata();
+        ObjectName {
+            kind: self.kind(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+kinds! {
+    GatewayClass: GatewayClass, "GatewayClass", "gateway.networking.k8s.io", ["v1", "v1beta1"], "gatewayclasses", namespaced: false;
+    Gateway: Gateway, "Gateway", "gateway.networking.k8s.io", ["v1", "v1beta1"], "gateways", namespaced: true;
+    HttpRoute: HttpRoute, "HTTPRoute", "gateway.networking.k8s.io", ["v1", "v1beta1"], "httproutes", namespaced: true;
+    ReferenceGrant: ReferenceGrant, "ReferenceGrant", "gateway.networking.k8s.io", ["v1", "v1beta1"], "referencegrants", namespaced: true;
+    Service: Service, "Service", "", ["v1"], "services", namespaced: true;
+    EndpointSlice: EndpointSlice, "EndpointSlice", "discovery.k8s.io", ["v1"], "endpointslices", namespaced: true;
+    Secret: Secret, "Secret", "", ["v1"], "secrets", namespaced: true;
+    ConfigMap: ConfigMap, "ConfigMap", "", ["v1"], "configmaps", namespaced: true;
+    Namespace: Namespace, "Namespace", "", ["v1"], "namespaces", namespaced: false;
+    GatewayConfig: GatewayConfig, "GatewayConfig", "gatewright.dev", ["v1alpha1"], "gatewayconfigs", namespaced: true;
+}

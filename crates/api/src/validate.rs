@@ -1,0 +1,1 @@
+//! Validation of declared objects as an API server would do it.

@@ -1,0 +1,75 @@
+//! A set of endpoints that answer for one backend.
+//!
+//! Rules name a cluster by its id and never hold its endpoints, so that a changed endpoint touches no rule.
+
+use std::{fmt, net::SocketAddr};
+
+use serde::Serialize;
+
+use crate::{Origin, Text};
+
+/// The name of a cluster, unique within a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct ClusterId(Text);
+
+impl ClusterId {
+    /// Makes an id. Whoever calls this sees to it that different clusters get different ids.
+    pub fn new(text: impl Into<Text>) -> Self {
+        Self(text.into())
+    }
+
+    /// The id as text, for labels.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// Where requests for one backend go.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cluster {
+    /// The Service this comes from.
+    pub origin: Origin,
+    /// What the endpoints speak.
+    pub protocol: UpstreamProtocol,
+    /// The endpoints.
+    pub endpoints: Endpoints,
+}
+
+/// What endpoints speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum UpstreamProtocol {
+    /// HTTP/1.1 in clear text.
+    Http1,
+    /// HTTP/2 in clear text, with prior knowledge.
+    H2c,
+}
+
+/// The endpoints of a cluster.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Endpoints {
+    /// Known addresses; none means that requests are answered with 503.
+    Known(Vec<Endpoint>),
+    /// A name that the data plane resolves, and resolves again as its records expire.
+    Named {
+        /// The DNS name.
+        name: Text,
+        /// The port.
+        port: u16,
+        /// Whether loopback and link-local addresses count; elsewhere they would lead into the proxy's own host.
+        allow_local: bool,
+    },
+}
+
+/// One address that accepts requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Endpoint {
+    /// Where it listens.
+    pub address: SocketAddr,
+}

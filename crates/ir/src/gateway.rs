@@ -1,0 +1,78 @@
+//! The snapshot of one Gateway: its listeners, their hosts and entries, and the clusters these name.
+
+use std::{fmt, net::IpAddr, sync::Arc};
+
+use imbl::{OrdMap, OrdSet};
+use serde::Serialize;
+
+use crate::{Certificate, Cluster, ClusterId, Entry, HostPattern, HttpSettings, Origin, Text};
+
+/// Everything a data plane must do for one Gateway.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gateway {
+    /// The Gateway.
+    pub origin: Origin,
+    /// The generation of the Gateway's declaration; facts about its listeners carry it back.
+    pub generation: i64,
+    /// The listeners, in the order of their declaration. Only those that can be served are here.
+    pub listeners: Vec<Arc<Listener>>,
+    /// The clusters that the entries name.
+    pub clusters: OrdMap<ClusterId, Arc<Cluster>>,
+}
+
+/// One listener.
+///
+/// Listeners that share an address and a port share its sockets. A request belongs to the listener with the most
+/// specific hostname that holds its host, and to that one alone.
+#[derive(Clone, PartialEq, Serialize)]
+pub struct Listener {
+    /// The listener.
+    pub origin: Origin,
+    /// Its name, for labels.
+    pub name: Text,
+    /// The addresses to bind.
+    pub addresses: Vec<IpAddr>,
+    /// The port to bind.
+    pub port: u16,
+    /// What is spoken there.
+    pub protocol: Protocol,
+    /// The hosts it answers for.
+    pub hostname: HostPattern,
+    /// Limits and choices.
+    pub settings: Arc<HttpSettings>,
+    /// What is routed, by host, the most specific first. When no entry of a host matches, the next host that holds the
+    /// request's name is tried.
+    pub hosts: OrdMap<HostPattern, Arc<Host>>,
+}
+
+/// What a listener speaks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Protocol {
+    /// HTTP in clear text, HTTP/2 by prior knowledge included.
+    Http,
+    /// HTTP over TLS that is terminated here.
+    Https {
+        /// At least one; the first is presented when none names the host asked for.
+        certificates: Vec<Arc<Certificate>>,
+    },
+}
+
+/// The entries of one host, in order of precedence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Host {
+    /// The first whose match is met wins.
+    pub entries: OrdSet<Arc<Entry>>,
+}
+
+impl fmt::Debug for Listener {
+    // Printing the whole routing table of a listener helps nobody; its size does.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Listener")
+            .field("origin", &self.origin)
+            .field("addresses", &self.addresses)
+            .field("port", &self.port)
+            .field("hostname", &self.hostname)
+            .field("hosts", &self.hosts.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,34 @@
+//! What a data plane must do, and nothing about where that was declared.
+//!
+//! The planner produces a [`Gateway`] for every Gateway it accepted; data planes read it and report [`Fact`]s. The IR is
+//! made of small shared pieces in persistent maps: cloning a snapshot costs nothing, a change costs its own size, and two
+//! snapshots are compared by what they do not share. This crate knows nothing of Kubernetes, async or I/O. It also holds
+//! Gateway API's precedence, as a type with an order, and the reference matcher that every faster matcher must equal.
+
+mod certificate;
+mod cluster;
+mod fact;
+mod filter;
+mod gateway;
+mod host;
+mod matching;
+mod network;
+mod origin;
+pub mod reference;
+mod rule;
+mod settings;
+
+pub use certificate::{Certificate, PrivateKey};
+pub use cluster::{Cluster, ClusterId, Endpoint, Endpoints, UpstreamProtocol};
+pub use fact::{Fact, ListenFailure, ListenerState};
+pub use filter::{Filters, HeaderChange, PathChange, Redirect, Rewrite, Scheme};
+pub use gateway::{Gateway, Host, Listener, Protocol};
+pub use host::{HostPattern, HostPatternError};
+pub use matching::{Field, Match, Method, PathMatch, Pattern, PatternError, TextMatch};
+pub use network::{Network, NetworkError};
+pub use origin::Origin;
+pub use rule::{Backend, Entry, Rank, Rule, Target, Timeouts, Unresolved};
+pub use settings::{HttpSettings, UpstreamSettings};
+
+/// Shared text: cloned by reference count.
+pub type Text = std::sync::Arc<str>;

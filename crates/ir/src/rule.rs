@@ -1,0 +1,162 @@
+//! What happens to a request that meets a match, and which match wins when several are met.
+//!
+//! An [`Entry`] is one match of one route rule. Entries are totally ordered: the order is Gateway API's precedence, so that
+//! "the rule that wins" is simply the first entry in order whose match is met.
+
+use std::{cmp::Ordering, cmp::Reverse, sync::Arc, time::Duration};
+
+use serde::Serialize;
+
+use crate::{ClusterId, Filters, Match, Origin, PathMatch, Text};
+
+/// One match of one rule.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// The conditions.
+    pub matches: Match,
+    /// What decides between entries whose matches are equally specific.
+    pub rank: Rank,
+    /// What happens to the request.
+    pub rule: Arc<Rule>,
+}
+
+/// What decides between equally specific matches: the oldest route, then its name, then the position.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Rank {
+    /// When the route was created, in seconds since 1970.
+    pub created: i64,
+    /// `namespace/name` of the route.
+    pub route: Text,
+    /// The position of the rule in its route.
+    pub rule: u16,
+    /// The position of the match in its rule.
+    pub position: u16,
+}
+
+impl Entry {
+    /// How specific the match is, the most specific first.
+    ///
+    /// Exact paths come before all others; prefixes and patterns by their length, which is also how the other data
+    /// planes rank patterns (the specification leaves it open); then a method, then the number of header and of query
+    /// conditions.
+    fn specificity(&self) -> impl Ord + use<> {
+        let (is_exact, length) = match &self.matches.path {
+            PathMatch::Exact(path) => (true, path.len()),
+            PathMatch::Prefix(prefix) => (false, prefix.len()),
+            PathMatch::Pattern(pattern) => (false, pattern.as_str().len()),
+        };
+        Reverse((
+            is_exact,
+            length,
+            self.matches.method.is_some(),
+            self.matches.headers.len(),
+            self.matches.query.len(),
+        ))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.specificity()
+            .cmp(&other.specificity())
+            .then_with(|| self.rank.cmp(&other.rank))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Equal in every part, not only in order: two snapshots that differ in a rule are different.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+            && self.matches == other.matches
+            && (Arc::ptr_eq(&self.rule, &other.rule) || self.rule == other.rule)
+    }
+}
+
+impl Eq for Entry {}
+
+/// What happens to a request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rule {
+    /// The route this rule stands in.
+    pub origin: Origin,
+    /// The rule's name, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Text>,
+    /// Changes to requests and responses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filters: Option<Box<Filters>>,
+    /// Where requests go, by weight. Without any, and without a redirect, the answer is 500.
+    pub backends: Box<[Backend]>,
+    /// How long things may take.
+    #[serde(skip_serializing_if = "Timeouts::is_empty")]
+    pub timeouts: Timeouts,
+}
+
+/// One of a rule's backends.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Backend {
+    /// Its share of the requests, relative to the sum of all weights; zero gets none.
+    pub weight: u32,
+    /// Where they go.
+    pub target: Target,
+    /// Changes to the requests and responses of this backend alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filters: Option<Box<Filters>>,
+}
+
+/// Where a backend's share of requests goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Target {
+    /// To a cluster of the same gateway.
+    Cluster(ClusterId),
+    /// Nowhere: the reference does not hold, and its share of requests is answered with 500.
+    Unresolved(Unresolved),
+}
+
+/// Why a backend reference does not hold; a label of the counter that tells operators why requests fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum Unresolved {
+    /// The object does not exist.
+    NotFound,
+    /// No ReferenceGrant allows it.
+    NotPermitted,
+    /// It is of a kind that cannot be a backend.
+    InvalidKind,
+    /// Its protocol is not supported, or it asks for something that is not.
+    Unsupported,
+}
+
+impl Unresolved {
+    /// A stable label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "backend_not_found",
+            Self::NotPermitted => "ref_not_permitted",
+            Self::InvalidKind => "invalid_kind",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// How long things may take; absent means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Timeouts {
+    /// From the request's first byte to the response's last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Duration>,
+    /// One attempt at a backend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend_request: Option<Duration>,
+}
+
+impl Timeouts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

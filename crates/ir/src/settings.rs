@@ -1,0 +1,72 @@
+//! Limits and choices of a listener and of its backends, with safe defaults.
+//!
+//! Filled by the planner from a GatewayConfig; every field has the default that its documentation states there.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::Network;
+
+/// How requests are read and limited.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HttpSettings {
+    /// Keep `%2f` and `%5c` in paths instead of refusing them.
+    pub keep_escaped_slashes: bool,
+    /// Let header names with underscores pass instead of refusing them.
+    pub allow_underscores: bool,
+    /// Peers whose `X-Forwarded-*` and `Forwarded` headers are believed.
+    pub trusted_proxies: Vec<Network>,
+    /// Largest request head in bytes.
+    pub max_header_bytes: u32,
+    /// How long a client may take to send a request head.
+    pub header_timeout: Duration,
+    /// How long an idle connection is kept.
+    pub idle_timeout: Duration,
+    /// How long open connections may go on after their listener is gone.
+    pub drain_timeout: Duration,
+    /// How long a body may stand still.
+    pub body_timeout: Duration,
+    /// Most connections held at once, over all workers.
+    pub max_connections: u32,
+    /// How backends are reached.
+    pub upstream: UpstreamSettings,
+}
+
+/// How backends are reached.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UpstreamSettings {
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub idle_timeout: Duration,
+    /// Most unused connections kept per endpoint and worker.
+    pub max_idle: u32,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            keep_escaped_slashes: false,
+            allow_underscores: false,
+            trusted_proxies: Vec::new(),
+            max_header_bytes: 65_536,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(300),
+            drain_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            max_connections: 10_000,
+            upstream: UpstreamSettings::default(),
+        }
+    }
+}
+
+impl Default for UpstreamSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(60),
+            max_idle: 128,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! World to plan: a pure function, computed incrementally

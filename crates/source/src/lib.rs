@@ -1,0 +1,1 @@
+//! Where declared objects come from: a folder of YAML

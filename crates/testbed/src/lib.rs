@@ -1,0 +1,1 @@
+//! What tests, demos and benchmarks drive real programs with

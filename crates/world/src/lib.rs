@@ -1,0 +1,1 @@
+//! Every declared object, reduced to what planning reads, with its reverse indexes
