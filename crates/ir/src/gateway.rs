@@ -2,10 +2,10 @@
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 use serde::Serialize;
 
-use crate::{Certificate, Cluster, ClusterId, Entry, HostPattern, HttpSettings, Origin, Text};
+use crate::{Certificate, Cluster, ClusterId, Entries, HostPattern, HttpSettings, Origin, Text};
 
 /// Everything a data plane must do for one Gateway.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,7 +61,7 @@ pub enum Protocol {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Host {
     /// The first whose match is met wins.
-    pub entries: OrdSet<Arc<Entry>>,
+    pub entries: Entries,
 }
 
 impl fmt::Debug for Listener {

@@ -7,6 +7,7 @@
 
 mod certificate;
 mod cluster;
+mod entries;
 mod fact;
 mod filter;
 mod gateway;
@@ -20,6 +21,7 @@ mod settings;
 
 pub use certificate::{Certificate, PrivateKey};
 pub use cluster::{Cluster, ClusterId, Endpoint, Endpoints, UpstreamProtocol};
+pub use entries::{Entries, EntryChange};
 pub use fact::{Fact, ListenFailure, ListenerState};
 pub use filter::{Filters, HeaderChange, PathChange, Redirect, Rewrite, Scheme};
 pub use gateway::{Gateway, Host, Listener, Protocol};
