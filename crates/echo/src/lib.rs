@@ -60,14 +60,13 @@
 //! TCP greets first, then answers lines: `PING`, `IS_TLS`, `TEST`; any other line comes back as it is. UDP answers
 //! each datagram of up to 1024 bytes with JSON.
 
+mod backend;
 mod base64;
 mod body;
-mod connection;
 mod counters;
 mod duration;
 mod error;
 mod grpc;
-mod http;
 mod query;
 mod server;
 mod settings;
@@ -76,6 +75,7 @@ mod stream;
 mod tcp;
 mod tls;
 mod udp;
+mod web;
 mod websocket;
 
 pub use counters::EchoCounters;
