@@ -1,0 +1,227 @@
+//! The handshake on one connection.
+//!
+//! The client's first message is read before a configuration is chosen, because it says which listener is meant. Reading
+//! is bounded in bytes and, like the whole handshake, in time.
+
+use std::{
+    future::poll_fn,
+    io::{self, Read},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use gatewright_ir::Origin;
+use rustls::server::{Accepted as Hello, AcceptedAlert, Acceptor};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio_rustls::{StartHandshake, server::TlsStream};
+
+use super::{TlsTable, certificates::without_trailing_dot};
+
+/// Most bytes a client may send before its first message is complete. Real ones take up to two kilobytes.
+pub(super) const HELLO_LIMIT: usize = 16 * 1024;
+
+/// `unrecognized_name`, as a fatal alert in a record of its own.
+const UNKNOWN_NAME_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
+/// `internal_error`, likewise.
+const INTERNAL_ERROR_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
+/// `decode_error`, likewise.
+const DECODE_ERROR_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
+
+/// A connection whose handshake is done.
+#[derive(Debug)]
+pub(crate) struct Accepted<S> {
+    /// The stream in clear text.
+    pub(crate) stream: TlsStream<S>,
+    /// The listener that the client's name selected.
+    pub(crate) listener: Origin,
+    /// The name that the client asked for, in lower case.
+    pub(crate) name: Option<Arc<str>>,
+    /// What is spoken on the stream.
+    pub(crate) alpn: Alpn,
+}
+
+/// What client and server agreed to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alpn {
+    /// HTTP/1.1, also when the client did not say.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+/// Why a handshake failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TlsError {
+    /// It took too long.
+    #[error("the TLS handshake took too long")]
+    TimedOut,
+    /// No listener has the name asked for.
+    #[error("no listener has the name {}", .0.as_deref().unwrap_or("(none)"))]
+    UnknownName(Option<Arc<str>>),
+    /// The listener cannot be configured.
+    #[error("the listener {0} has no usable TLS configuration")]
+    Unusable(Origin),
+    /// The first message is larger than any real one.
+    #[error("the client's first TLS message is too large")]
+    HelloTooLarge,
+    /// Client and server do not understand each other, or the certificate is unusable.
+    #[error("TLS handshake: {0}")]
+    Protocol(rustls::Error),
+    /// The connection broke.
+    #[error("connection lost during the TLS handshake: {0}")]
+    Connection(io::Error),
+}
+
+impl TlsError {
+    /// A stable label for counters.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::TimedOut => "timeout",
+            Self::UnknownName(_) => "unknown_name",
+            Self::Unusable(_) => "unusable_certificate",
+            Self::HelloTooLarge => "hello_too_large",
+            Self::Protocol(_) => "protocol",
+            Self::Connection(_) => "connection",
+        }
+    }
+}
+
+impl From<io::Error> for TlsError {
+    /// The stream wraps what the TLS library says into an I/O error; this takes it out again.
+    fn from(error: io::Error) -> Self {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            Some(protocol) => Self::Protocol(protocol.clone()),
+            None => Self::Connection(error),
+        }
+    }
+}
+
+/// Makes the handshake on a connection.
+///
+/// A client that is refused gets an alert that says why. Dropping the future drops the connection.
+pub(crate) async fn accept<S>(stream: S, table: &TlsTable, timeout: Duration) -> Result<Accepted<S>, TlsError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    tokio::time::timeout(timeout, handshake(stream, table))
+        .await
+        .unwrap_or(Err(TlsError::TimedOut))
+}
+
+async fn handshake<S>(mut stream: S, table: &TlsTable) -> Result<Accepted<S>, TlsError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let hello = match read_hello(&mut stream).await {
+        Ok(hello) => hello,
+        Err(HelloError::TooLarge) => {
+            refuse(&mut stream, &DECODE_ERROR_ALERT).await;
+            return Err(TlsError::HelloTooLarge);
+        }
+        Err(HelloError::Refused(error, alert)) => {
+            refuse(&mut stream, &alert).await;
+            return Err(TlsError::Protocol(error));
+        }
+        Err(HelloError::Connection(error)) => return Err(TlsError::Connection(error)),
+    };
+    let name = server_name(&hello);
+    let Some(listener) = table.select(name.as_deref()) else {
+        refuse(&mut stream, &UNKNOWN_NAME_ALERT).await;
+        return Err(TlsError::UnknownName(name));
+    };
+    let Some(config) = &listener.config else {
+        refuse(&mut stream, &INTERNAL_ERROR_ALERT).await;
+        return Err(TlsError::Unusable(listener.origin.clone()));
+    };
+    let stream = StartHandshake::from_parts(hello, stream)
+        .into_stream(Arc::clone(config))
+        .await?;
+    let alpn = match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Alpn::Http2,
+        _ => Alpn::Http1,
+    };
+    Ok(Accepted {
+        stream,
+        listener: listener.origin.clone(),
+        name,
+        alpn,
+    })
+}
+
+/// The name a client asks for. The library has put it in lower case.
+fn server_name(hello: &Hello) -> Option<Arc<str>> {
+    hello
+        .client_hello()
+        .server_name()
+        .map(|name| without_trailing_dot(name).into())
+}
+
+/// Sends an alert and closes. Nothing better can be done if that fails.
+async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, alert: &[u8]) {
+    if stream.write_all(alert).await.is_ok() {
+        _ = stream.shutdown().await;
+    }
+}
+
+enum HelloError {
+    TooLarge,
+    /// What was wrong, and the alert to send.
+    Refused(rustls::Error, Vec<u8>),
+    Connection(io::Error),
+}
+
+async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Hello, HelloError> {
+    let mut acceptor = Acceptor::default();
+    let mut left = HELLO_LIMIT;
+    poll_fn(|context| {
+        loop {
+            if left == 0 {
+                return Poll::Ready(Err(HelloError::TooLarge));
+            }
+            let mut reader = Polled {
+                stream: Pin::new(&mut *stream),
+                context,
+                left,
+            };
+            match acceptor.read_tls(&mut reader) {
+                Ok(0) => return Poll::Ready(Err(HelloError::Connection(io::ErrorKind::UnexpectedEof.into()))),
+                Ok(count) => left = left.saturating_sub(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
+                Err(error) => return Poll::Ready(Err(HelloError::Connection(error))),
+            }
+            match acceptor.accept() {
+                Ok(Some(hello)) => return Poll::Ready(Ok(hello)),
+                Ok(None) => {}
+                Err((error, alert)) => return Poll::Ready(Err(HelloError::Refused(error, bytes_of(alert)))),
+            }
+        }
+    })
+    .await
+}
+
+fn bytes_of(mut alert: AcceptedAlert) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail.
+    _ = alert.write_all(&mut bytes);
+    bytes
+}
+
+/// An asynchronous stream as the TLS library reads it: what is not there yet is `WouldBlock`.
+struct Polled<'a, 'b, S> {
+    stream: Pin<&'a mut S>,
+    context: &'a mut Context<'b>,
+    left: usize,
+}
+
+impl<S: AsyncRead> Read for Polled<'_, '_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.left);
+        let mut buffer = ReadBuf::new(buffer.get_mut(..length).unwrap_or_default());
+        match self.stream.as_mut().poll_read(self.context, &mut buffer) {
+            Poll::Ready(result) => result.map(|()| buffer.filled().len()),
+            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The listeners of one address and port that terminate TLS, by the host name that a client asks for.
+//!
+//! A table never changes. A new one takes over from the one before it whatever is still the same: parsed keys, whole
+//! configurations, and the keys of session tickets, so that clients resume their sessions across updates.
+
+use std::sync::{Arc, LazyLock};
+
+use ahash::AHashMap;
+use gatewright_ir::{Certificate, HostPattern, Listener, Origin, Protocol, Text};
+use rustls::{
+    ServerConfig,
+    crypto::{
+        CryptoProvider,
+        aws_lc_rs::{
+            self,
+            kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768},
+        },
+    },
+    server::{NoServerSessionStorage, ProducesTickets},
+    version::{TLS12, TLS13},
+};
+
+use super::certificates::{ListenerCertificates, Parsed, ParsedCertificates};
+
+/// The one crypto provider of the data plane, whatever the process has installed.
+static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
+    let mut provider = aws_lc_rs::default_provider();
+    // A hybrid key exchange first, so that traffic recorded today stays secret from the computers of tomorrow.
+    provider.kx_groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];
+    Arc::new(provider)
+});
+
+/// Which listener, and with it which certificates, a client gets.
+#[derive(Debug, Default)]
+pub(crate) struct TlsTable {
+    listeners: Vec<ListenerTls>,
+    exact: AHashMap<Text, usize>,
+    /// By the name below which the wildcard stands.
+    wildcard: AHashMap<Text, usize>,
+    any: Option<usize>,
+    parsed: ParsedCertificates,
+}
+
+/// One listener, as the handshake needs it.
+#[derive(Clone, Debug)]
+pub(super) struct ListenerTls {
+    pub(super) origin: Origin,
+    certificates: Arc<ListenerCertificates>,
+    /// Absent when no configuration could be made; handshakes are then refused.
+    pub(super) config: Option<Arc<ServerConfig>>,
+}
+
+impl TlsTable {
+    /// Compiles the table of the listeners that share an address and a port. Listeners that do not terminate TLS are
+    /// passed over.
+    pub(crate) fn compile(listeners: &[Arc<Listener>], previous: Option<&Self>) -> Self {
+        let mut before: AHashMap<&Origin, &ListenerTls> = AHashMap::default();
+        if let Some(previous) = previous {
+            before.extend(previous.listeners.iter().map(|listener| (&listener.origin, listener)));
+        }
+        let mut table = Self::default();
+        for listener in listeners {
+            let Protocol::Https { certificates } = &listener.protocol else {
+                continue;
+            };
+            let parsed = certificates
+                .iter()
+                .map(|certificate| {
+                    let known = previous.map(|previous| &previous.parsed);
+                    table.parsed.parse(certificate, known, &PROVIDER)
+                })
+                .collect();
+            let same = before.get(&listener.origin).copied();
+            let index = table.listeners.len();
+            table
+                .listeners
+                .push(ListenerTls::new(&listener.origin, certificates, parsed, same));
+            // The planner lets no two listeners of one port have the same host name; should it happen, the first wins.
+            match &listener.hostname {
+                HostPattern::Exact(name) => _ = table.exact.entry(name.clone()).or_insert(index),
+                HostPattern::Wildcard(suffix) => _ = table.wildcard.entry(suffix.clone()).or_insert(index),
+                HostPattern::Any => _ = table.any.get_or_insert(index),
+            }
+        }
+        table
+    }
+
+    /// The listener with the most specific host name that holds the name asked for (in lower case).
+    pub(super) fn select(&self, name: Option<&str>) -> Option<&ListenerTls> {
+        let index = name
+            .and_then(|name| {
+                let parents = std::iter::successors(parent(name), |name| parent(name));
+                let below = || parents.into_iter().find_map(|suffix| self.wildcard.get(suffix));
+                self.exact.get(name).or_else(below)
+            })
+            .copied()
+            .or(self.any)?;
+        self.listeners.get(index)
+    }
+}
+
+/// The name without its first label.
+fn parent(name: &str) -> Option<&str> {
+    name.split_once('.').map(|(_, rest)| rest)
+}
+
+impl ListenerTls {
+    fn new(origin: &Origin, certificates: &[Arc<Certificate>], parsed: Vec<Parsed>, before: Option<&Self>) -> Self {
+        if let Some(before) = before
+            && before.certificates.are(certificates)
+        {
+            return before.clone();
+        }
+        let certificates = Arc::new(ListenerCertificates::new(parsed));
+        let tickets = before
+            .and_then(|before| before.config.as_ref())
+            .map(|config| Arc::clone(&config.ticketer));
+        let config = configuration(&certificates, tickets)
+            .inspect_err(|error| tracing::error!(listener = %origin, %error, "TLS cannot be configured"))
+            .ok()
+            .map(Arc::new);
+        Self {
+            origin: origin.clone(),
+            certificates,
+            config,
+        }
+    }
+}
+
+/// The configuration of one listener. Each listener has ticket keys of its own, so that a session begun under one
+/// listener's terms cannot be resumed under another's.
+fn configuration(
+    certificates: &Arc<ListenerCertificates>,
+    tickets: Option<Arc<dyn ProducesTickets>>,
+) -> Result<ServerConfig, rustls::Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::clone(&PROVIDER))
+        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::clone(certificates) as _);
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.ticketer = tickets.map_or_else(aws_lc_rs::Ticketer::new, Ok)?;
+    // Tickets are enough, and a shared store would be a lock between workers.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(config)
+}
