@@ -52,9 +52,9 @@ impl Default for HttpSettings {
             trusted_proxies: Vec::new(),
             max_header_bytes: 65_536,
             header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(300),
+            idle_timeout: Duration::from_mins(5),
             drain_timeout: Duration::from_secs(30),
-            body_timeout: Duration::from_secs(60),
+            body_timeout: Duration::from_mins(1),
             max_connections: 10_000,
             upstream: UpstreamSettings::default(),
         }
@@ -65,7 +65,7 @@ impl Default for UpstreamSettings {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(5),
-            idle_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_mins(1),
             max_idle: 128,
         }
     }

@@ -1,0 +1,39 @@
+//! What changed in the world since the planner last looked.
+
+use std::collections::BTreeSet;
+
+use gatewright_ir::{Origin, Text};
+
+use crate::Key;
+
+/// The objects and facts that changed: added, altered or removed alike, for the planner reads the world itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangeSet {
+    /// GatewayClasses.
+    pub classes: BTreeSet<Text>,
+    /// Gateways.
+    pub gateways: BTreeSet<Key>,
+    /// HTTPRoutes.
+    pub routes: BTreeSet<Key>,
+    /// Services whose ports or type changed.
+    pub services: BTreeSet<Key>,
+    /// Services whose endpoints changed.
+    pub endpoints: BTreeSet<Key>,
+    /// Secrets.
+    pub secrets: BTreeSet<Key>,
+    /// Namespaces whose labels changed.
+    pub namespaces: BTreeSet<Text>,
+    /// Namespaces whose ReferenceGrants changed.
+    pub grants: BTreeSet<Text>,
+    /// GatewayConfigs.
+    pub configs: BTreeSet<Key>,
+    /// Listeners about which a plane reported something new.
+    pub facts: BTreeSet<Origin>,
+}
+
+impl ChangeSet {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

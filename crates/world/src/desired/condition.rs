@@ -1,0 +1,151 @@
+//! Conditions and their reasons.
+//!
+//! Reasons are Gateway API's own words wherever it has one. Each has a stable diagnostic code, which `gatewright check`
+//! prints and the documentation explains.
+
+use std::borrow::Cow;
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// What it is about.
+    pub kind: ConditionKind,
+    /// Whether it holds.
+    pub state: State,
+    /// Why, in one word.
+    pub reason: Reason,
+    /// Why, in a sentence: what, which object, what to do.
+    pub message: Cow<'static, str>,
+}
+
+impl Condition {
+    /// A condition that holds.
+    pub fn holds(kind: ConditionKind, reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind,
+            state: State::True,
+            reason,
+            message: message.into(),
+        }
+    }
+
+    /// A condition that does not hold.
+    pub fn fails(kind: ConditionKind, reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind,
+            state: State::False,
+            reason,
+            message: message.into(),
+        }
+    }
+
+    /// Whether this tells of something an operator should mend.
+    pub fn is_problem(&self) -> bool {
+        let is_good = match self.kind {
+            ConditionKind::Conflicted | ConditionKind::PartiallyInvalid => State::False,
+            ConditionKind::Accepted | ConditionKind::Programmed | ConditionKind::ResolvedRefs => State::True,
+        };
+        self.state != is_good || self.reason == Reason::ListenersNotValid
+    }
+}
+
+/// What a condition is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ConditionKind {
+    /// The object is valid and taken on.
+    Accepted,
+    /// A data plane does what it says.
+    Programmed,
+    /// Everything it refers to exists and may be referred to.
+    ResolvedRefs,
+    /// A listener clashes with another.
+    Conflicted,
+    /// Some rules of a route are left out.
+    PartiallyInvalid,
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+}
+
+impl ConditionKind {
+    /// The type as it stands in Kubernetes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "Accepted",
+            Self::Programmed => "Programmed",
+            Self::ResolvedRefs => "ResolvedRefs",
+            Self::Conflicted => "Conflicted",
+            Self::PartiallyInvalid => "PartiallyInvalid",
+        }
+    }
+}
+
+impl State {
+    /// The status as it stands in Kubernetes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($variant:ident = $code:literal, $title:literal;)+) => {
+        /// Why a condition is as it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Reason { $(#[doc = $title] $variant,)+ }
+
+        impl Reason {
+            /// Every reason.
+            pub const ALL: &'static [Reason] = &[$(Self::$variant,)+];
+
+            /// The reason as it stands in Kubernetes.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)+ }
+            }
+
+            /// The stable diagnostic code.
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// What it means, in a sentence.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    Accepted = "GW2000", "The object is valid and taken on.";
+    Programmed = "GW2001", "A data plane has taken the configuration over.";
+    ResolvedRefs = "GW2002", "Every reference leads to an object that may be used.";
+    NoConflicts = "GW2003", "The listener clashes with no other.";
+    Pending = "GW2004", "No data plane has taken the configuration over yet.";
+    Invalid = "GW2005", "The object is not served, because something it depends on is not valid.";
+    InvalidParameters = "GW2010", "The GatewayConfig that is named does not exist or cannot be honoured.";
+    ListenersNotValid = "GW2011", "At least one listener is not valid; its own conditions say why.";
+    UnsupportedAddress = "GW2012", "An address of a type that cannot be bound was asked for.";
+    AddressNotUsable = "GW2013", "The address cannot be bound: it is not of this host, or taken.";
+    HostnameConflict = "GW2020", "Two listeners have the same port, protocol and hostname.";
+    ProtocolConflict = "GW2021", "Two listeners on one port speak different protocols.";
+    PortUnavailable = "GW2022", "The port is taken by an older Gateway or another program.";
+    UnsupportedProtocol = "GW2023", "The protocol of the listener or backend is not supported.";
+    InvalidRouteKinds = "GW2024", "allowedRoutes names kinds that cannot attach to this listener.";
+    InvalidCertificateRef = "GW2025", "A certificate does not exist or cannot be used.";
+    RefNotPermitted = "GW2030", "A reference leads into another namespace without a ReferenceGrant there.";
+    InvalidKind = "GW2031", "A reference names a kind that cannot stand there.";
+    BackendNotFound = "GW2032", "A backend does not exist.";
+    UnsupportedValue = "GW2033", "A field has a value that is not supported; what it stands in is not served.";
+    NotAllowedByListeners = "GW2040", "No listener of the parent lets this route attach.";
+    NoMatchingListenerHostname = "GW2041", "No listener of the parent answers for a hostname of this route.";
+    NoMatchingParent = "GW2042", "The parent has no listener of that name or port.";
+}

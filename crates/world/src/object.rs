@@ -1,0 +1,97 @@
+//! The reduced objects: what planning reads of each kind, already in the form it needs.
+//!
+//! One file per kind holds the reduced type and the reduction. A reduction never fails: what cannot be understood becomes
+//! a [`Refusal`] that the planner turns into a condition.
+
+mod class;
+mod config;
+mod filters;
+mod gateway;
+mod grant;
+mod route;
+mod secret;
+mod selector;
+mod service;
+mod slice;
+
+use std::{borrow::Cow, time::Duration};
+
+use gatewright_api::meta::ObjectMeta;
+use gatewright_ir::Text;
+
+pub use class::{GatewayClass, ParametersRef};
+pub use config::{Config, ConfigSection};
+pub use gateway::{AddressRequest, AllowedNamespaces, Gateway, Listener, ListenerProtocol, RouteKindRef, SecretRef};
+pub use grant::{GrantFrom, GrantTo, ReferenceGrant};
+pub use route::{BackendRef, HttpRoute, ParentRef, RouteRule};
+pub use secret::{Secret, TlsMaterial, TlsProblem};
+pub use selector::Selector;
+pub use service::{AppProtocol, Service, ServicePort};
+pub use slice::{EndpointSlice, SlicePort};
+
+/// What every object's status and every tie-break needs of its metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Counts changes of the spec.
+    pub generation: i64,
+    /// Seconds since 1970.
+    pub created: i64,
+}
+
+impl Meta {
+    pub(crate) fn of(metadata: &ObjectMeta) -> Self {
+        Self {
+            generation: metadata.generation.unwrap_or(1),
+            created: metadata
+                .creation_timestamp
+                .as_ref()
+                .map_or(0, |time| time.0.as_second()),
+        }
+    }
+}
+
+/// Reads a duration in Gateway API's format, for example `10s` or `1m30s`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let duration = text.parse::<gatewright_api::Duration>().ok()?;
+    Some(Duration::new(duration.as_secs(), duration.subsec_nanos()))
+}
+
+/// Something in an object that cannot be honoured; it breaks the part it stands in, and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What kind of trouble.
+    pub cause: RefusalCause,
+    /// Where: the field's path inside the object.
+    pub field: Text,
+    /// What and what to do, in one sentence.
+    pub message: Cow<'static, str>,
+}
+
+/// The kinds of trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalCause {
+    /// A value that the specification allows and that we do not honour.
+    Unsupported,
+    /// A value that is wrong.
+    Invalid,
+    /// A reference to a kind that cannot stand there.
+    InvalidKind,
+}
+
+impl Refusal {
+    pub(crate) fn unsupported(field: impl Into<Text>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            cause: RefusalCause::Unsupported,
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn invalid(field: impl Into<Text>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            cause: RefusalCause::Invalid,
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! GatewayConfig, reduced to IR settings.
+
+use std::{net::IpAddr, time::Duration};
+
+use gatewright_api::{self as api, config as types};
+use gatewright_ir::{HttpSettings, Network};
+
+use super::{Refusal, parse_duration};
+
+/// A GatewayConfig. Sections that were left out are `None`, so that a Gateway's own config overrides only what it states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Which data plane.
+    pub data_plane: Option<types::DataPlane>,
+    /// Which way in.
+    pub entry: Option<types::Entry>,
+    /// The pool of addresses of `entry: Host`.
+    pub addresses: Option<Box<[IpAddr]>>,
+    /// What a Gateway's own config may override.
+    pub overrides: Box<[ConfigSection]>,
+    /// The `http` section.
+    pub http: Option<types::HttpSettings>,
+    /// The `upstream` section.
+    pub upstream: Option<types::UpstreamSettings>,
+    /// Fields that cannot be honoured.
+    pub refusals: Box<[Refusal]>,
+}
+
+/// A part that a Gateway may be allowed to override.
+pub type ConfigSection = types::Section;
+
+impl Config {
+    pub(crate) fn reduce(config: &api::GatewayConfig) -> Self {
+        let mut refusals = Vec::new();
+        let types::GatewayConfigSpec {
+            data_plane,
+            entry,
+            allowed_overrides,
+            host,
+            http,
+            upstream,
+        } = &config.spec;
+        if let Some(plane @ (types::DataPlane::Envoy | types::DataPlane::Agentgateway)) = data_plane {
+            let message = format!("dataPlane {plane:?} is not available; use Builtin");
+            refusals.push(Refusal::unsupported("spec.dataPlane", message));
+        }
+        if let Some(entry @ (types::Entry::LoadBalancer | types::Entry::Ssh | types::Entry::Portal)) = entry {
+            let message = format!("entry {entry:?} is not available; use Host");
+            refusals.push(Refusal::unsupported("spec.entry", message));
+        }
+        let mut addresses = Vec::new();
+        let declared = host.as_ref().and_then(|host| host.addresses.as_ref());
+        for (index, address) in declared.into_iter().flatten().enumerate() {
+            if let Ok(address) = address.parse() {
+                addresses.push(address);
+            } else {
+                let field = format!("spec.host.addresses[{index}]");
+                refusals.push(Refusal::invalid(field, format!("{address:?} is not an IP address")));
+            }
+        }
+        let mut reduced = Self {
+            data_plane: *data_plane,
+            entry: *entry,
+            addresses: declared.map(|_| addresses.into()),
+            overrides: allowed_overrides.clone().unwrap_or_default().into(),
+            http: http.clone(),
+            upstream: upstream.clone(),
+            refusals: Box::new([]),
+        };
+        // Reading the settings once finds what is wrong in them; the planner reads them again when it merges.
+        reduced.settings(&mut HttpSettings::default(), &mut refusals);
+        reduced.refusals = refusals.into();
+        reduced
+    }
+
+    /// Writes what this config states into `settings`; what is wrong goes to `refusals` and leaves the setting as it was.
+    pub fn settings(&self, settings: &mut HttpSettings, refusals: &mut Vec<Refusal>) {
+        if let Some(http) = &self.http {
+            apply_http(http, settings, refusals);
+        }
+        if let Some(types::UpstreamSettings {
+            connect_timeout,
+            idle_timeout,
+            max_idle,
+        }) = &self.upstream
+        {
+            let upstream = &mut settings.upstream;
+            duration(
+                connect_timeout.as_ref(),
+                "spec.upstream.connectTimeout",
+                &mut upstream.connect_timeout,
+                refusals,
+            );
+            duration(
+                idle_timeout.as_ref(),
+                "spec.upstream.idleTimeout",
+                &mut upstream.idle_timeout,
+                refusals,
+            );
+            upstream.max_idle = max_idle.unwrap_or(upstream.max_idle);
+        }
+    }
+}
+
+fn apply_http(http: &types::HttpSettings, settings: &mut HttpSettings, refusals: &mut Vec<Refusal>) {
+    let types::HttpSettings {
+        escaped_slashes,
+        underscores_in_headers,
+        trusted_proxies,
+        max_header_bytes,
+        header_timeout,
+        idle_timeout,
+        drain_timeout,
+        body_timeout,
+        max_connections,
+    } = http;
+    if let Some(choice) = escaped_slashes {
+        settings.keep_escaped_slashes = *choice == types::EscapedSlashes::Keep;
+    }
+    if let Some(choice) = underscores_in_headers {
+        settings.allow_underscores = *choice == types::Underscores::Allow;
+    }
+    if let Some(networks) = trusted_proxies {
+        settings.trusted_proxies.clear();
+        for (index, network) in networks.iter().enumerate() {
+            match network.parse::<Network>() {
+                Ok(network) => settings.trusted_proxies.push(network),
+                Err(error) => {
+                    let field = format!("spec.http.trustedProxies[{index}]");
+                    refusals.push(Refusal::invalid(field, format!("{network:?} {error}")));
+                }
+            }
+        }
+    }
+    settings.max_header_bytes = max_header_bytes
+        .unwrap_or(settings.max_header_bytes)
+        .clamp(1024, 1 << 20);
+    settings.max_connections = max_connections.unwrap_or(settings.max_connections).max(1);
+    duration(
+        header_timeout.as_ref(),
+        "spec.http.headerTimeout",
+        &mut settings.header_timeout,
+        refusals,
+    );
+    duration(
+        idle_timeout.as_ref(),
+        "spec.http.idleTimeout",
+        &mut settings.idle_timeout,
+        refusals,
+    );
+    duration(
+        drain_timeout.as_ref(),
+        "spec.http.drainTimeout",
+        &mut settings.drain_timeout,
+        refusals,
+    );
+    duration(
+        body_timeout.as_ref(),
+        "spec.http.bodyTimeout",
+        &mut settings.body_timeout,
+        refusals,
+    );
+}
+
+fn duration(text: Option<&String>, field: &'static str, into: &mut Duration, refusals: &mut Vec<Refusal>) {
+    let Some(text) = text else { return };
+    match parse_duration(text) {
+        Some(duration) if !duration.is_zero() => *into = duration,
+        _ => {
+            let message = format!("{text:?} is no duration above zero; write for example 10s or 500ms");
+            refusals.push(Refusal::invalid(field, message));
+        }
+    }
+}

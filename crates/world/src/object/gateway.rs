@@ -1,0 +1,237 @@
+//! Gateway, reduced.
+
+use std::sync::Arc;
+
+use gatewright_api::{self as api, GATEWAY_GROUP, gateways as types};
+use gatewright_ir::{HostPattern, Text};
+
+use super::{Meta, ParametersRef, Refusal, Selector};
+use crate::Interner;
+
+/// A Gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gateway {
+    /// Generation and age.
+    pub meta: Meta,
+    /// Its class.
+    pub class: Text,
+    /// The addresses it asks for.
+    pub addresses: Box<[AddressRequest]>,
+    /// The object with its own settings.
+    pub parameters: Option<ParametersRef>,
+    /// The listeners, in order.
+    pub listeners: Box<[Arc<Listener>]>,
+    /// Fields that cannot be honoured.
+    pub refusals: Box<[Refusal]>,
+}
+
+/// An address that a Gateway asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressRequest {
+    /// `IPAddress`, `Hostname` or a type of another implementation.
+    pub kind: Text,
+    /// The address; none means any of that type.
+    pub value: Option<Text>,
+}
+
+/// A listener.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listener {
+    /// Its name, unique within the Gateway.
+    pub name: Text,
+    /// Its port.
+    pub port: u16,
+    /// What it speaks.
+    pub protocol: ListenerProtocol,
+    /// The hosts it answers for.
+    pub hostname: HostPattern,
+    /// The namespaces whose routes may attach.
+    pub namespaces: AllowedNamespaces,
+    /// The kinds of routes that may attach; empty means all that fit the protocol.
+    pub kinds: Box<[RouteKindRef]>,
+    /// Its certificates.
+    pub certificates: Box<[SecretRef]>,
+    /// Fields that cannot be honoured.
+    pub refusals: Box<[Refusal]>,
+}
+
+/// What a listener speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenerProtocol {
+    /// HTTP in clear text.
+    Http,
+    /// HTTP over TLS, terminated here.
+    Https,
+    /// Anything else, by its name.
+    Other(Text),
+}
+
+/// The namespaces whose routes may attach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllowedNamespaces {
+    /// The Gateway's own.
+    Same,
+    /// All.
+    All,
+    /// Those whose labels are selected.
+    Selected(Selector),
+}
+
+/// A kind of route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteKindRef {
+    /// The group.
+    pub group: Text,
+    /// The kind.
+    pub kind: Text,
+}
+
+/// A reference to a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretRef {
+    /// The group; empty for Secrets.
+    pub group: Text,
+    /// The kind.
+    pub kind: Text,
+    /// The namespace, if it names one.
+    pub namespace: Option<Text>,
+    /// The name.
+    pub name: Text,
+}
+
+impl Gateway {
+    pub(crate) fn reduce(gateway: &api::Gateway, names: &mut Interner) -> Self {
+        let mut refusals = Vec::new();
+        let types::GatewaySpec {
+            addresses,
+            // Only ListenerSets ask for it, and they are not read.
+            allowed_listeners: _,
+            default_scope,
+            gateway_class_name,
+            infrastructure,
+            listeners,
+            tls,
+        } = &gateway.spec;
+        if matches!(default_scope, Some(types::GatewayDefaultScope::All)) {
+            let message = "default Gateways are not supported; name this Gateway in the routes' parentRefs";
+            refusals.push(Refusal::unsupported("spec.defaultScope", message));
+        }
+        if tls.as_ref().is_some_and(|tls| tls.backend.is_some()) {
+            refusals.push(Refusal::unsupported(
+                "spec.tls.backend",
+                "client certificates to backends are not supported",
+            ));
+        }
+        let verifies_clients = tls.as_ref().is_some_and(|tls| tls.frontend.is_some());
+        let addresses = addresses.iter().flatten().map(|address| AddressRequest {
+            kind: names.text(address.r#type.as_deref().unwrap_or("IPAddress")),
+            value: names.optional(address.value.as_deref().filter(|value| !value.is_empty())),
+        });
+        let addresses = addresses.collect();
+        let parameters = infrastructure
+            .as_ref()
+            .and_then(|infrastructure| infrastructure.parameters_ref.as_ref());
+        let parameters = parameters.map(|reference| ParametersRef {
+            group: names.text(&reference.group),
+            kind: names.text(&reference.kind),
+            namespace: None,
+            name: names.text(&reference.name),
+        });
+        let listeners = listeners.iter().enumerate();
+        let listeners = listeners.map(|(index, listener)| Arc::new(reduce(listener, index, verifies_clients, names)));
+        let listeners = listeners.collect();
+        Self {
+            meta: Meta::of(&gateway.metadata),
+            class: names.text(gateway_class_name),
+            addresses,
+            parameters,
+            listeners,
+            refusals: refusals.into(),
+        }
+    }
+}
+
+fn reduce(listener: &types::GatewayListeners, index: usize, verifies_clients: bool, names: &mut Interner) -> Listener {
+    let mut refusals = Vec::new();
+    let field = |name: &str| format!("spec.listeners[{index}].{name}");
+    let types::GatewayListeners {
+        allowed_routes,
+        hostname,
+        name,
+        port,
+        protocol,
+        tls,
+    } = listener;
+    let hostname = HostPattern::parse(hostname.as_deref().unwrap_or_default()).unwrap_or_else(|error| {
+        refusals.push(Refusal::invalid(field("hostname"), format!("hostname {error}")));
+        HostPattern::Any
+    });
+    let protocol = match protocol.as_str() {
+        "HTTP" => ListenerProtocol::Http,
+        "HTTPS" => ListenerProtocol::Https,
+        other => ListenerProtocol::Other(names.text(other)),
+    };
+    if matches!(
+        tls.as_ref().and_then(|tls| tls.mode.as_ref()),
+        Some(types::GatewayListenersTlsMode::Passthrough)
+    ) {
+        refusals.push(Refusal::unsupported(
+            field("tls.mode"),
+            "TLS passthrough is not supported",
+        ));
+    }
+    // Client certificates protect what is behind the listener: it stays closed rather than open without them.
+    if verifies_clients && protocol == ListenerProtocol::Https {
+        let message = "client certificate validation is not supported; this listener stays closed";
+        refusals.push(Refusal::unsupported("spec.tls.frontend", message));
+    }
+    let namespaces = allowed_routes.as_ref().and_then(|routes| routes.namespaces.as_ref());
+    let namespaces = match namespaces.and_then(|namespaces| namespaces.from.as_ref()) {
+        None | Some(types::GatewayListenersAllowedRoutesNamespacesFrom::Same) => AllowedNamespaces::Same,
+        Some(types::GatewayListenersAllowedRoutesNamespacesFrom::All) => AllowedNamespaces::All,
+        Some(types::GatewayListenersAllowedRoutesNamespacesFrom::Selector) => {
+            let selector = namespaces.and_then(|namespaces| namespaces.selector.as_ref());
+            let expressions = selector.and_then(|selector| selector.match_expressions.as_ref());
+            let expressions = expressions.into_iter().flatten().map(|expression| {
+                (
+                    expression.key.as_str(),
+                    expression.operator.as_str(),
+                    expression.values.as_ref(),
+                )
+            });
+            let labels = selector.and_then(|selector| selector.match_labels.as_ref());
+            AllowedNamespaces::Selected(Selector::reduce(labels, expressions, names))
+        }
+    };
+    let kinds = allowed_routes.as_ref().and_then(|routes| routes.kinds.as_ref());
+    let kinds = kinds.into_iter().flatten().map(|kind| RouteKindRef {
+        group: names.text(kind.group.as_deref().unwrap_or(GATEWAY_GROUP)),
+        kind: names.text(&kind.kind),
+    });
+    let kinds = kinds.collect();
+    let certificates = tls.as_ref().and_then(|tls| tls.certificate_refs.as_ref());
+    let certificates = certificates.into_iter().flatten().map(|reference| SecretRef {
+        group: names.text(reference.group.as_deref().unwrap_or_default()),
+        kind: names.text(reference.kind.as_deref().unwrap_or("Secret")),
+        namespace: names.optional(reference.namespace.as_deref()),
+        name: names.text(&reference.name),
+    });
+    let certificates = certificates.collect();
+    let port = u16::try_from(*port).unwrap_or_else(|_| {
+        refusals.push(Refusal::invalid(
+            field("port"),
+            format!("port {port} is not between 1 and 65535"),
+        ));
+        0
+    });
+    Listener {
+        name: names.text(name),
+        port,
+        protocol,
+        hostname,
+        namespaces,
+        kinds,
+        certificates,
+        refusals: refusals.into(),
+    }
+}

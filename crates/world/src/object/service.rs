@@ -1,0 +1,72 @@
+//! Service, reduced.
+
+use gatewright_api as api;
+use gatewright_ir::Text;
+
+use crate::Interner;
+
+/// A Service, as far as it can be a backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// The ports.
+    pub ports: Box<[ServicePort]>,
+    /// The name it stands for, if it is of type ExternalName.
+    pub external_name: Option<Text>,
+}
+
+/// A port of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServicePort {
+    /// Its name; empty when it has none. EndpointSlices name their ports by it.
+    pub name: Text,
+    /// Its number.
+    pub port: u16,
+    /// What is spoken there.
+    pub protocol: AppProtocol,
+}
+
+/// What a Service port says it speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AppProtocol {
+    /// HTTP/1.1, also when nothing is said.
+    Http,
+    /// HTTP/2 in clear text.
+    H2c,
+    /// Something we do not speak to backends.
+    Unsupported(Text),
+}
+
+impl Service {
+    pub(crate) fn reduce(service: &api::Service, names: &mut Interner) -> Self {
+        let spec = service.spec.clone().unwrap_or_default();
+        let external_name = spec
+            .external_name
+            .filter(|_| spec.type_.as_deref() == Some("ExternalName"));
+        let ports = spec.ports.unwrap_or_default().into_iter().filter_map(|port| {
+            Some(ServicePort {
+                name: names.text(port.name.as_deref().unwrap_or_default()),
+                port: u16::try_from(port.port).ok()?,
+                protocol: match (port.protocol.as_deref(), port.app_protocol.as_deref()) {
+                    (Some(transport), _) if transport != "TCP" => AppProtocol::Unsupported(names.text(transport)),
+                    (_, Some("kubernetes.io/h2c")) => AppProtocol::H2c,
+                    (_, Some("https" | "kubernetes.io/wss" | "tls")) => {
+                        AppProtocol::Unsupported(names.text(port.app_protocol.as_deref().unwrap_or_default()))
+                    }
+                    // `http`, `kubernetes.io/ws`, and names of which Kubernetes says only that they mean something to
+                    // someone.
+                    _ => AppProtocol::Http,
+                },
+            })
+        });
+        let ports = ports.collect();
+        Self {
+            ports,
+            external_name: names.optional(external_name.as_deref()),
+        }
+    }
+
+    /// The port with this number.
+    pub fn port(&self, number: u16) -> Option<&ServicePort> {
+        self.ports.iter().find(|port| port.port == number)
+    }
+}

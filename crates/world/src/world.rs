@@ -1,0 +1,412 @@
+//! The world: all reduced objects, their reverse indexes, and what the planes observed.
+//!
+//! [`World::apply`], [`World::delete`] and [`World::observe`] are the only ways in. Each compares with what is there and
+//! records a change only if planning would read something different, so that a source may repeat itself at no cost.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ahash::{AHashMap, AHashSet};
+use gatewright_api::{Kind, Object, ObjectName, ResourceExt};
+use gatewright_ir::{Fact, ListenerState, Origin, Text};
+
+use crate::{
+    ChangeSet, Grants, Interner, Key,
+    index::Index,
+    object::{Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, ParametersRef, ReferenceGrant, Secret, Service},
+};
+
+/// Every declared object and every observed fact.
+#[derive(Debug, Default)]
+pub struct World {
+    names: Interner,
+    pub(crate) classes: BTreeMap<Text, Arc<GatewayClass>>,
+    pub(crate) gateways: BTreeMap<Key, Arc<Gateway>>,
+    pub(crate) routes: BTreeMap<Key, Arc<HttpRoute>>,
+    pub(crate) services: AHashMap<Key, Service>,
+    slices: AHashMap<Key, EndpointSlice>,
+    pub(crate) secrets: AHashMap<Key, Secret>,
+    namespaces: AHashMap<Text, BTreeMap<Text, Text>>,
+    pub(crate) grants: Grants,
+    pub(crate) configs: AHashMap<Key, HeldConfig>,
+    config_maps: AHashSet<Key>,
+    facts: AHashMap<Origin, ListenerFact>,
+    index: Indexes,
+    changes: ChangeSet,
+}
+
+/// A GatewayConfig, also after its deletion while someone still refers to it: what does not resolve any more keeps the
+/// last good settings, and the planner stays a function of the world.
+#[derive(Debug)]
+pub(crate) struct HeldConfig {
+    pub(crate) config: Config,
+    is_gone: bool,
+}
+
+/// What a plane said about a listener.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListenerFact {
+    /// The generation of the Gateway that it answers to.
+    pub generation: i64,
+    /// The state.
+    pub state: ListenerState,
+}
+
+#[derive(Debug, Default)]
+struct Indexes {
+    class_gateways: Index<Text, Key>,
+    gateway_routes: Index<Key, Key>,
+    service_routes: Index<Key, Key>,
+    service_slices: Index<Key, Key>,
+    secret_gateways: Index<Key, Key>,
+    config_classes: Index<Key, Text>,
+    config_gateways: Index<Key, Key>,
+    /// Namespaces that are referred to from outside, with who does: those a ReferenceGrant may concern.
+    foreign_routes: Index<Text, Key>,
+    foreign_gateways: Index<Text, Key>,
+}
+
+impl World {
+    /// Takes in a declared object, new or changed.
+    pub fn apply(&mut self, object: &Object) {
+        let metadata = object.metadata();
+        let key = self
+            .names
+            .key(metadata.namespace.as_deref().unwrap_or_default(), &object.name().name);
+        match object {
+            Object::GatewayClass(class) => {
+                let class = GatewayClass::reduce(class, &mut self.names);
+                self.put_class(&key.name, Some(class));
+            }
+            Object::Gateway(gateway) => {
+                let gateway = Gateway::reduce(gateway, &mut self.names);
+                self.put_gateway(&key, Some(gateway));
+            }
+            Object::HttpRoute(route) => {
+                let route = HttpRoute::reduce(route, &mut self.names);
+                self.put_route(&key, Some(route));
+            }
+            Object::ReferenceGrant(grant) => {
+                let grant = ReferenceGrant::reduce(grant, &mut self.names);
+                if self.grants.insert(&key, grant) {
+                    self.changes.grants.insert(key.namespace);
+                }
+            }
+            Object::Service(service) => {
+                let service = Service::reduce(service, &mut self.names);
+                if self.services.get(&key) != Some(&service) {
+                    self.services.insert(key.clone(), service);
+                    self.changes.services.insert(key);
+                }
+            }
+            Object::EndpointSlice(slice) => {
+                let slice = EndpointSlice::reduce(slice, &mut self.names);
+                self.put_slice(&key, Some(slice));
+            }
+            Object::Secret(secret) => {
+                let secret = Secret::reduce(secret);
+                if self.secrets.get(&key) != Some(&secret) {
+                    self.secrets.insert(key.clone(), secret);
+                    self.changes.secrets.insert(key);
+                }
+            }
+            Object::ConfigMap(_) => {
+                self.config_maps.insert(key);
+            }
+            Object::Namespace(namespace) => {
+                let names = &mut self.names;
+                let mut labels: BTreeMap<Text, Text> = namespace
+                    .labels()
+                    .iter()
+                    .map(|(key, value)| (names.text(key), names.text(value)))
+                    .collect();
+                // The API server gives every Namespace this label; selectors rely on it.
+                labels.insert(names.text("kubernetes.io/metadata.name"), key.name.clone());
+                if self.namespaces.get(&key.name) != Some(&labels) {
+                    self.namespaces.insert(key.name.clone(), labels);
+                    self.changes.namespaces.insert(key.name);
+                }
+            }
+            Object::GatewayConfig(config) => {
+                let config = Config::reduce(config);
+                let is_known = self
+                    .configs
+                    .get(&key)
+                    .is_some_and(|held| held.config == config && !held.is_gone);
+                if !is_known {
+                    self.configs.insert(key.clone(), HeldConfig { config, is_gone: false });
+                    self.changes.configs.insert(key);
+                }
+            }
+        }
+    }
+
+    /// Forgets a declared object.
+    pub fn delete(&mut self, name: &ObjectName) {
+        let key = self.names.key(&name.namespace, &name.name);
+        match name.kind {
+            Kind::GatewayClass => self.put_class(&key.name, None),
+            Kind::Gateway => self.put_gateway(&key, None),
+            Kind::HttpRoute => self.put_route(&key, None),
+            Kind::ReferenceGrant => {
+                if self.grants.remove(&key) {
+                    self.changes.grants.insert(key.namespace);
+                }
+            }
+            Kind::Service => {
+                if self.services.remove(&key).is_some() {
+                    self.changes.services.insert(key);
+                }
+            }
+            Kind::EndpointSlice => self.put_slice(&key, None),
+            Kind::Secret => {
+                if self.secrets.remove(&key).is_some() {
+                    self.changes.secrets.insert(key);
+                }
+            }
+            Kind::ConfigMap => {
+                self.config_maps.remove(&key);
+            }
+            Kind::Namespace => {
+                if self.namespaces.remove(&key.name).is_some() {
+                    self.changes.namespaces.insert(key.name);
+                }
+            }
+            Kind::GatewayConfig => {
+                if let Some(held) = self.configs.get_mut(&key)
+                    && !held.is_gone
+                {
+                    held.is_gone = true;
+                    self.drop_unused_config(&key);
+                    self.changes.configs.insert(key);
+                }
+            }
+        }
+    }
+
+    /// Takes in what a plane observed.
+    pub fn observe(&mut self, fact: Fact) {
+        let (origin, changed) = match fact {
+            Fact::Listener {
+                origin,
+                generation,
+                state,
+            } => {
+                let fact = ListenerFact { generation, state };
+                let changed = self.facts.get(&origin) != Some(&fact);
+                self.facts.insert(origin.clone(), fact);
+                (origin, changed)
+            }
+            Fact::Gone { origin } => {
+                let changed = self.facts.remove(&origin).is_some();
+                (origin, changed)
+            }
+        };
+        if changed {
+            self.changes.facts.insert(origin);
+        }
+    }
+
+    /// What changed since this was last asked.
+    pub fn take_changes(&mut self) -> ChangeSet {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Everything that is there, as if it had all just appeared: for planning from scratch.
+    pub fn everything(&self) -> ChangeSet {
+        ChangeSet {
+            classes: self.classes.keys().cloned().collect(),
+            gateways: self.gateways.keys().cloned().collect(),
+            routes: self.routes.keys().cloned().collect(),
+            services: self.services.keys().cloned().collect(),
+            secrets: self.secrets.keys().cloned().collect(),
+            configs: self.configs.keys().cloned().collect(),
+            ..ChangeSet::default()
+        }
+    }
+
+    fn put_class(&mut self, name: &Text, class: Option<GatewayClass>) {
+        let old = self.classes.get(name).cloned();
+        if old.as_deref() == class.as_ref() {
+            return;
+        }
+        let config = |class: &GatewayClass| class.parameters.as_ref().and_then(config_key);
+        let old_config = old.as_deref().and_then(config);
+        if let Some(key) = &old_config {
+            self.index.config_classes.remove(key, name);
+        }
+        match class {
+            Some(class) => {
+                if let Some(key) = config(&class) {
+                    self.index.config_classes.insert(key, name.clone());
+                }
+                self.classes.insert(name.clone(), Arc::new(class));
+            }
+            None => {
+                self.classes.remove(name);
+            }
+        }
+        if let Some(key) = old_config {
+            self.drop_unused_config(&key);
+        }
+        self.changes.classes.insert(name.clone());
+    }
+
+    fn put_gateway(&mut self, key: &Key, gateway: Option<Gateway>) {
+        let old = self.gateways.get(key).cloned();
+        if old.as_deref() == gateway.as_ref() {
+            return;
+        }
+        if let Some(old) = &old {
+            self.index.class_gateways.remove(&old.class, key);
+            for secret in secrets_of(key, old) {
+                self.index.secret_gateways.remove(&secret, key);
+                if secret.namespace != key.namespace {
+                    self.index.foreign_gateways.remove(&secret.namespace, key);
+                }
+            }
+            if let Some(config) = own_config(key, old) {
+                self.index.config_gateways.remove(&config, key);
+            }
+        }
+        match gateway {
+            Some(gateway) => {
+                self.index.class_gateways.insert(gateway.class.clone(), key.clone());
+                for secret in secrets_of(key, &gateway) {
+                    if secret.namespace != key.namespace {
+                        self.index
+                            .foreign_gateways
+                            .insert(secret.namespace.clone(), key.clone());
+                    }
+                    self.index.secret_gateways.insert(secret, key.clone());
+                }
+                if let Some(config) = own_config(key, &gateway) {
+                    self.index.config_gateways.insert(config, key.clone());
+                }
+                self.gateways.insert(key.clone(), Arc::new(gateway));
+            }
+            None => {
+                self.gateways.remove(key);
+            }
+        }
+        if let Some(config) = old.and_then(|old| own_config(key, &old)) {
+            self.drop_unused_config(&config);
+        }
+        self.changes.gateways.insert(key.clone());
+    }
+
+    fn put_route(&mut self, key: &Key, route: Option<HttpRoute>) {
+        let old = self.routes.get(key).cloned();
+        if old.as_deref() == route.as_ref() {
+            return;
+        }
+        if let Some(old) = &old {
+            for gateway in gateways_of(key, old) {
+                self.index.gateway_routes.remove(&gateway, key);
+            }
+            for service in services_of(key, old) {
+                if service.namespace != key.namespace {
+                    self.index.foreign_routes.remove(&service.namespace, key);
+                }
+                self.index.service_routes.remove(&service, key);
+            }
+        }
+        match route {
+            Some(route) => {
+                for gateway in gateways_of(key, &route) {
+                    self.index.gateway_routes.insert(gateway, key.clone());
+                }
+                for service in services_of(key, &route) {
+                    if service.namespace != key.namespace {
+                        self.index.foreign_routes.insert(service.namespace.clone(), key.clone());
+                    }
+                    self.index.service_routes.insert(service, key.clone());
+                }
+                self.routes.insert(key.clone(), Arc::new(route));
+            }
+            None => {
+                self.routes.remove(key);
+            }
+        }
+        self.changes.routes.insert(key.clone());
+    }
+
+    fn put_slice(&mut self, key: &Key, slice: Option<EndpointSlice>) {
+        if self.slices.get(key) == slice.as_ref() {
+            return;
+        }
+        let old = self.slices.remove(key);
+        if let Some(service) = old.and_then(|old| old.service) {
+            self.index.service_slices.remove(&service, key);
+            self.changes.endpoints.insert(service);
+        }
+        if let Some(slice) = slice {
+            if let Some(service) = &slice.service {
+                self.index.service_slices.insert(service.clone(), key.clone());
+                self.changes.endpoints.insert(service.clone());
+            }
+            self.slices.insert(key.clone(), slice);
+        }
+    }
+
+    /// Lets go of a deleted GatewayConfig that nobody refers to.
+    fn drop_unused_config(&mut self, key: &Key) {
+        let is_used =
+            self.index.config_classes.get(key).next().is_some() || self.index.config_gateways.get(key).next().is_some();
+        if !is_used && self.configs.get(key).is_some_and(|held| held.is_gone) {
+            self.configs.remove(key);
+        }
+    }
+}
+
+mod read;
+
+/// The GatewayConfig that a class's reference names, if it names one.
+fn config_key(reference: &ParametersRef) -> Option<Key> {
+    let is_config =
+        *reference.group == *Kind::GatewayConfig.group() && *reference.kind == *Kind::GatewayConfig.as_str();
+    let namespace = reference.namespace.clone().filter(|_| is_config)?;
+    Some(Key {
+        namespace,
+        name: reference.name.clone(),
+    })
+}
+
+fn own_config(key: &Key, gateway: &Gateway) -> Option<Key> {
+    let mut reference = gateway.parameters.clone()?;
+    reference.namespace = Some(key.namespace.clone());
+    config_key(&reference)
+}
+
+fn secrets_of(key: &Key, gateway: &Gateway) -> Vec<Key> {
+    let references = gateway
+        .listeners
+        .iter()
+        .flat_map(|listener| listener.certificates.iter());
+    let secrets = references.map(|reference| Key {
+        namespace: reference.namespace.clone().unwrap_or_else(|| key.namespace.clone()),
+        name: reference.name.clone(),
+    });
+    secrets.collect()
+}
+
+fn gateways_of(key: &Key, route: &HttpRoute) -> Vec<Key> {
+    let parents = route.parents.iter().filter(|parent| parent.is_gateway());
+    let gateways = parents.map(|parent| Key {
+        namespace: parent.namespace.clone().unwrap_or_else(|| key.namespace.clone()),
+        name: parent.name.clone(),
+    });
+    gateways.collect()
+}
+
+fn services_of(key: &Key, route: &HttpRoute) -> Vec<Key> {
+    let references = route.rules.iter().flat_map(|rule| rule.backends.iter());
+    let services = references.map(|reference| Key {
+        namespace: reference.namespace.clone().unwrap_or_else(|| key.namespace.clone()),
+        name: reference.name.clone(),
+    });
+    services.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What the planner reads of the world. Secrets, Services and GatewayConfigs are not among it: they are reached only
+//! through [`World::resolve`].
+
+use std::{collections::BTreeMap, ops::Bound, sync::Arc};
+
+use gatewright_ir::{Origin, Text};
+
+use crate::{
+    Key, ListenerFact, World,
+    object::{Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, Service},
+    resolve::Granted,
+};
+
+impl World {
+    /// A GatewayClass.
+    pub fn class(&self, name: &Text) -> Option<&Arc<GatewayClass>> {
+        self.classes.get(name)
+    }
+
+    /// All GatewayClasses.
+    pub fn classes(&self) -> impl Iterator<Item = (&Text, &Arc<GatewayClass>)> {
+        self.classes.iter()
+    }
+
+    /// A Gateway.
+    pub fn gateway(&self, key: &Key) -> Option<&Arc<Gateway>> {
+        self.gateways.get(key)
+    }
+
+    /// All Gateways.
+    pub fn gateways(&self) -> impl Iterator<Item = (&Key, &Arc<Gateway>)> {
+        self.gateways.iter()
+    }
+
+    /// An HTTPRoute.
+    pub fn route(&self, key: &Key) -> Option<&Arc<HttpRoute>> {
+        self.routes.get(key)
+    }
+
+    /// All HTTPRoutes.
+    pub fn routes(&self) -> impl Iterator<Item = (&Key, &Arc<HttpRoute>)> {
+        self.routes.iter()
+    }
+
+    /// The labels of a Namespace; one that nobody declared exists without labels.
+    pub fn namespace_labels(&self, namespace: &Text) -> Option<&BTreeMap<Text, Text>> {
+        self.namespaces.get(namespace)
+    }
+
+    /// What a plane said about a listener.
+    pub fn fact(&self, listener: &Origin) -> Option<&ListenerFact> {
+        self.facts.get(listener)
+    }
+
+    /// The EndpointSlices of a Service.
+    pub fn slices(&self, service: &Granted<Service>) -> impl Iterator<Item = &EndpointSlice> {
+        self.index
+            .service_slices
+            .get(service.key())
+            .filter_map(|key| self.slices.get(key))
+    }
+
+    /// Whether a GatewayConfig has been deleted and is held only because someone still refers to it.
+    pub fn is_gone(&self, config: &Granted<Config>) -> bool {
+        self.configs.get(config.key()).is_some_and(|held| held.is_gone)
+    }
+
+    /// The Gateways of a class.
+    pub fn gateways_of_class(&self, class: &Text) -> impl Iterator<Item = &Key> {
+        self.index.class_gateways.get(class)
+    }
+
+    /// The routes that name a Gateway as parent.
+    pub fn routes_of_gateway(&self, gateway: &Key) -> impl Iterator<Item = &Key> {
+        self.index.gateway_routes.get(gateway)
+    }
+
+    /// The routes that name a Service as backend.
+    pub fn routes_of_service(&self, service: &Key) -> impl Iterator<Item = &Key> {
+        self.index.service_routes.get(service)
+    }
+
+    /// The routes in a namespace.
+    pub fn routes_in(&self, namespace: &Text) -> impl Iterator<Item = &Key> {
+        let first = Key {
+            namespace: namespace.clone(),
+            name: "".into(),
+        };
+        let rest = self
+            .routes
+            .range((Bound::Included(first), Bound::Unbounded))
+            .map(|(key, _)| key);
+        let namespace = namespace.clone();
+        rest.take_while(move |key| key.namespace == namespace)
+    }
+
+    /// The Gateways that name a Secret.
+    pub fn gateways_of_secret(&self, secret: &Key) -> impl Iterator<Item = &Key> {
+        self.index.secret_gateways.get(secret)
+    }
+
+    /// The classes that name a GatewayConfig.
+    pub fn classes_of_config(&self, config: &Key) -> impl Iterator<Item = &Text> {
+        self.index.config_classes.get(config)
+    }
+
+    /// The Gateways that name a GatewayConfig of their own.
+    pub fn gateways_of_config(&self, config: &Key) -> impl Iterator<Item = &Key> {
+        self.index.config_gateways.get(config)
+    }
+
+    /// The routes of other namespaces that refer into this one.
+    pub fn foreign_routes(&self, namespace: &Text) -> impl Iterator<Item = &Key> {
+        self.index.foreign_routes.get(namespace)
+    }
+
+    /// The Gateways of other namespaces that refer into this one.
+    pub fn foreign_gateways(&self, namespace: &Text) -> impl Iterator<Item = &Key> {
+        self.index.foreign_gateways.get(namespace)
+    }
+
+    /// How many objects of each kind are declared, for the metric.
+    pub fn counts(&self) -> [(gatewright_api::Kind, usize); 10] {
+        use gatewright_api::Kind;
+        [
+            (Kind::GatewayClass, self.classes.len()),
+            (Kind::Gateway, self.gateways.len()),
+            (Kind::HttpRoute, self.routes.len()),
+            (Kind::ReferenceGrant, self.grants.len()),
+            (Kind::Service, self.services.len()),
+            (Kind::EndpointSlice, self.slices.len()),
+            (Kind::Secret, self.secrets.len()),
+            (Kind::ConfigMap, self.config_maps.len()),
+            (Kind::Namespace, self.namespaces.len()),
+            (
+                Kind::GatewayConfig,
+                self.configs.values().filter(|held| !held.is_gone).count(),
+            ),
+        ]
+    }
+}
