@@ -21,7 +21,8 @@
 //! The TLS port is open only if a certificate and a key are given: files named by `TLS_SERVER_CERT` and
 //! `TLS_SERVER_PRIVKEY` (HTTP) or `TLS_SERVER_PRIV_KEY` (gRPC, TCP). With `TLS_CLIENT_CACERTS` a client certificate is
 //! verified if one is shown, and not demanded. `NAMESPACE`, `POD_NAME`, `SERVICE_NAME` and `INGRESS_NAME` are repeated
-//! in every answer. `BIND_ADDRESS` (ours; default `0.0.0.0`) says where to listen.
+//! in every answer. `BIND_ADDRESS` (ours; default `0.0.0.0`) says where to listen. Each port writes the line
+//! `Listening on <address> (<what>)` once it is open.
 //!
 //! # HTTP paths
 //!

@@ -89,13 +89,15 @@ impl EchoServer {
                 tls: None,
             };
             let backend = Arc::new(Backend::new(&settings, &addresses, Arc::clone(&counters)));
+            backend.line(|| format!("Listening on {plain} (udp)"));
             tasks.spawn(udp::serve(socket, backend, shutdown));
             addresses
         } else {
             let doors = Doors::open(&settings)?;
             let addresses = doors.addresses;
             let backend = Arc::new(Backend::new(&settings, &addresses, Arc::clone(&counters)));
-            for (listener, door) in doors.open {
+            for (listener, address, door) in doors.open {
+                backend.line(|| format!("Listening on {address} ({})", door.name()));
                 tasks.spawn(accept(
                     listener,
                     door,
@@ -133,6 +135,20 @@ struct Door {
     tls: Option<TlsAcceptor>,
 }
 
+impl Door {
+    fn name(&self) -> &'static str {
+        match (self.speaks, self.tls.is_some()) {
+            (Speaks::Http, false) => "http",
+            (Speaks::Http, true) => "https",
+            (Speaks::H2c, _) => "h2c",
+            (Speaks::Grpc, false) => "grpc",
+            (Speaks::Grpc, true) => "grpc over tls",
+            (Speaks::Tcp, false) => "tcp",
+            (Speaks::Tcp, true) => "tls",
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Speaks {
     Http,
@@ -143,7 +159,7 @@ enum Speaks {
 
 struct Doors {
     addresses: EchoAddresses,
-    open: Vec<(TcpListener, Door)>,
+    open: Vec<(TcpListener, SocketAddr, Door)>,
 }
 
 impl Doors {
@@ -155,13 +171,14 @@ impl Doors {
         };
         let address = settings.bind_address;
         let (listener, plain) = listen_tcp(address, settings.port)?;
-        let mut open = vec![(listener, Door { speaks, tls: None })];
+        let mut open = vec![(listener, plain, Door { speaks, tls: None })];
         let h2c = match settings.h2c_port.filter(|_| settings.mode == EchoMode::Http) {
             None => None,
             Some(port) => {
                 let (listener, h2c) = listen_tcp(address, port)?;
                 open.push((
                     listener,
+                    h2c,
                     Door {
                         speaks: Speaks::H2c,
                         tls: None,
@@ -177,6 +194,7 @@ impl Doors {
                 let (listener, tls) = listen_tcp(address, settings.tls_port)?;
                 open.push((
                     listener,
+                    tls,
                     Door {
                         speaks,
                         tls: Some(acceptor),
