@@ -1,1 +1,4 @@
 //! The embedded data plane
+
+mod dns;
+mod tls;
