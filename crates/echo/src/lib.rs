@@ -51,6 +51,8 @@
 //! Each echo, and each row from `/stream` on, writes the line
 //! `Echoing back request made to <target> to client (<address>)` before it waits.
 //!
+//! Idle connections are never closed from this side.
+//!
 //! The `H2C_PORT` answers HTTP/1 requests with 400, except those with `Upgrade: h2c`: they are served as HTTP/1.1,
 //! since a server may ignore an upgrade it was offered.
 //!

@@ -59,7 +59,8 @@ where
         HttpVersion::One => {
             let stream = CasingStream::new(stream, Arc::clone(&session.casing));
             let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
+                // It runs on idle connections too; a backend that never closes those keeps pools predictable.
+                .header_read_timeout(None)
                 // Most servers write names so; a proxy that relies on lower case is found out.
                 .title_case_headers(true)
                 // A client may close its side after the request and still wants the answer.

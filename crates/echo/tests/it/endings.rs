@@ -141,7 +141,7 @@ async fn run_says_where_it_listens_and_serves_until_it_is_told_to_stop() {
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let running = tokio::spawn(run_all(vec![settings("cart"), settings("stock")], async {
-        drop(stopped.await)
+        drop(stopped.await);
     }));
     let mut addresses = Vec::new();
     for name in ["cart", "stock"] {
