@@ -1,1 +1,59 @@
-//! World to plan: a pure function, computed incrementally
+//! World to plan: what each data plane must do, and what each object must show.
+//!
+//! A pure, synchronous, total function of the world, computed incrementally: [`Planner::update`] looks up what depends on
+//! the changed objects and computes that again, nothing else. The result equals planning from scratch; a property test
+//! says so. There is no I/O, no clock and no error here: what is wrong with an object becomes a condition on it.
+
+mod class;
+mod cluster;
+mod gateway;
+mod planner;
+mod route;
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use gatewright_api::Kind;
+use gatewright_ir::Text;
+use gatewright_world::{Key, desired::Status};
+
+pub use planner::Planner;
+
+/// What planning depends on besides the world; fixed for the life of a process.
+#[derive(Clone, Debug)]
+pub struct PlanSettings {
+    /// GatewayClasses of this controller name are ours.
+    pub controller_name: Text,
+    /// The pool of addresses of `entry: Host` where no GatewayConfig names one.
+    pub host_addresses: Vec<IpAddr>,
+    /// Whether backends may be loopback and link-local addresses: on one's own host yes, in a cluster no, where they
+    /// would lead into the proxy's own network.
+    pub allow_local_backends: bool,
+}
+
+impl Default for PlanSettings {
+    fn default() -> Self {
+        Self {
+            controller_name: "gatewright.dev/gateway-controller".into(),
+            host_addresses: vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED)],
+            allow_local_backends: true,
+        }
+    }
+}
+
+/// An object that shows a status of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StatusKey {
+    /// The kind.
+    pub kind: Kind,
+    /// Its namespace (empty for a GatewayClass) and name.
+    pub key: Key,
+}
+
+/// What an update changed.
+#[derive(Clone, Debug, Default)]
+pub struct Delta {
+    /// Whether any Gateway's IR is different.
+    pub gateways_changed: bool,
+    /// Statuses that are different; none where an object is gone or no longer ours.
+    pub statuses: Vec<(StatusKey, Option<Status>)>,
+}

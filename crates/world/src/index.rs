@@ -7,7 +7,7 @@ use ahash::AHashMap;
 /// Many values per key, most keys with one. A world with a hundred thousand Services that each serve one route must not
 /// pay for a hundred thousand sets.
 #[derive(Debug)]
-pub(crate) struct Index<K, V> {
+pub struct Index<K, V> {
     entries: AHashMap<K, Few<V>>,
 }
 
@@ -26,7 +26,8 @@ impl<K, V> Default for Index<K, V> {
 }
 
 impl<K: Eq + Hash, V: Ord> Index<K, V> {
-    pub(crate) fn insert(&mut self, key: K, value: V) {
+    /// Adds a value to a key.
+    pub fn insert(&mut self, key: K, value: V) {
         use std::collections::hash_map::Entry;
         match self.entries.entry(key) {
             Entry::Vacant(entry) => {
@@ -46,7 +47,8 @@ impl<K: Eq + Hash, V: Ord> Index<K, V> {
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &K, value: &V) {
+    /// Takes a value from a key.
+    pub fn remove(&mut self, key: &K, value: &V) {
         let is_empty = match self.entries.get_mut(key) {
             None => false,
             Some(Few::One(known)) => known == value,
@@ -60,7 +62,8 @@ impl<K: Eq + Hash, V: Ord> Index<K, V> {
         }
     }
 
-    pub(crate) fn get(&self, key: &K) -> impl Iterator<Item = &V> {
+    /// The values of a key, in order.
+    pub fn get(&self, key: &K) -> impl Iterator<Item = &V> {
         let (one, many) = match self.entries.get(key) {
             None => (None, None),
             Some(Few::One(value)) => (Some(value), None),

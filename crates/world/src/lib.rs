@@ -16,5 +16,6 @@ mod world;
 
 pub use change::ChangeSet;
 pub use grants::Grants;
+pub use index::Index;
 pub use key::{Interner, Key};
 pub use world::{ListenerFact, World};

@@ -1,0 +1,13 @@
+//! Gateways: from a declaration to a frame that routes attach to, and from a frame with its routes to IR and status.
+
+mod addresses;
+mod config;
+mod frame;
+mod listeners;
+mod status;
+mod table;
+
+pub(crate) use addresses::{Assignment, assign};
+pub(crate) use frame::{Frame, ListenerFrame, Trouble, Verdict, build};
+pub(crate) use status::status;
+pub(crate) use table::{Table, emit};

@@ -1,0 +1,96 @@
+//! Which Gateway binds which address.
+//!
+//! A Gateway that asks for addresses gets those or none; the others take the first address of their pool on which all
+//! their ports are free, and keep the one they already listen on as long as they can. Older Gateways choose first: where two
+//! want the same address and port, the younger one's listener stays closed and says why.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use ahash::AHashMap;
+use gatewright_ir::ListenerState;
+use gatewright_world::{Key, World};
+
+use super::{Frame, Verdict};
+
+/// What a Gateway may bind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// Its addresses.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Ports that an older Gateway has there.
+    pub(crate) taken: BTreeMap<u16, Key>,
+}
+
+/// Assigns addresses to all frames that are served.
+pub(crate) fn assign<'a>(
+    world: &World,
+    frames: impl Iterator<Item = (&'a Key, &'a Frame)>,
+) -> BTreeMap<Key, Assignment> {
+    let mut frames: Vec<_> = frames
+        .filter(|(_, frame)| matches!(frame.verdict, Verdict::Served(_)))
+        .collect();
+    frames.sort_by_key(|(key, frame)| (frame.created, *key));
+    let mut bound: AHashMap<u16, Vec<(IpAddr, &Key)>> = AHashMap::new();
+    let mut assignments = BTreeMap::new();
+    for (key, frame) in frames {
+        let mut ports: Vec<u16> = frame
+            .listeners
+            .iter()
+            .filter(|listener| listener.refused.is_none())
+            .map(|one| one.declared.port)
+            .collect();
+        ports.sort_unstable();
+        ports.dedup();
+        let owner = |address: IpAddr, port: u16| {
+            let owners = bound.get(&port).into_iter().flatten();
+            owners
+                .filter(|(other, _)| overlap(*other, address))
+                .map(|(_, owner)| (*owner).clone())
+                .next()
+        };
+        let is_free = |address: &IpAddr| ports.iter().all(|port| owner(*address, *port).is_none());
+        let addresses = if frame.fixed.is_empty() {
+            let current = current_address(world, frame).filter(|address| frame.pool.contains(address));
+            let choice = current
+                .filter(is_free)
+                .or_else(|| frame.pool.iter().copied().find(is_free));
+            choice
+                .or(current)
+                .or_else(|| frame.pool.first().copied())
+                .into_iter()
+                .collect()
+        } else {
+            frame.fixed.clone()
+        };
+        let mut taken = BTreeMap::new();
+        for port in &ports {
+            if let Some(owner) = addresses.iter().find_map(|address| owner(*address, *port)) {
+                taken.insert(*port, owner);
+            }
+        }
+        for port in ports.into_iter().filter(|port| !taken.contains_key(port)) {
+            bound
+                .entry(port)
+                .or_default()
+                .extend(addresses.iter().map(|address| (*address, key)));
+        }
+        assignments.insert(key.clone(), Assignment { addresses, taken });
+    }
+    assignments
+}
+
+/// Whether two sockets on one port would be in each other's way.
+fn overlap(left: IpAddr, right: IpAddr) -> bool {
+    left == right || left.is_unspecified() || right.is_unspecified()
+}
+
+/// The address that a Gateway listens on now.
+fn current_address(world: &World, frame: &Frame) -> Option<IpAddr> {
+    frame
+        .listeners
+        .iter()
+        .find_map(|listener| match &world.fact(&listener.origin)?.state {
+            ListenerState::Listening(addresses) => addresses.first().map(std::net::SocketAddr::ip),
+            ListenerState::Failed { .. } => None,
+        })
+}

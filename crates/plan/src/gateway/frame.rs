@@ -1,0 +1,178 @@
+//! A Gateway before any route is attached: whether it is accepted, its settings, its listeners.
+
+use std::{borrow::Cow, net::IpAddr, sync::Arc};
+
+use gatewright_api::Kind;
+use gatewright_ir::{Certificate, HttpSettings, Origin, Text};
+use gatewright_world::{
+    Key, World,
+    desired::Reason,
+    object::{Gateway, Listener},
+    origin,
+};
+
+use super::{config, listeners};
+use crate::{PlanSettings, class::ClassPlan};
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    pub(crate) reason: Reason,
+    pub(crate) message: Cow<'static, str>,
+}
+
+impl Trouble {
+    pub(crate) fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+/// Whether a Gateway is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is, perhaps with something to mend.
+    Served(Option<Trouble>),
+    /// It is not.
+    Refused(Trouble),
+}
+
+/// A Gateway of ours, without its routes.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) namespace: Text,
+    pub(crate) origin: Origin,
+    pub(crate) generation: i64,
+    pub(crate) created: i64,
+    pub(crate) verdict: Verdict,
+    pub(crate) http: Arc<HttpSettings>,
+    /// Addresses it must have, all of them; empty means one of the pool.
+    pub(crate) fixed: Vec<IpAddr>,
+    pub(crate) pool: Vec<IpAddr>,
+    pub(crate) listeners: Vec<ListenerFrame>,
+}
+
+/// A listener, without its routes.
+#[derive(Clone, Debug)]
+pub(crate) struct ListenerFrame {
+    pub(crate) origin: Origin,
+    pub(crate) declared: Arc<Listener>,
+    /// The kinds of routes that can attach.
+    pub(crate) kinds: Vec<&'static str>,
+    /// Why it is not accepted.
+    pub(crate) refused: Option<Trouble>,
+    /// Whether the refusal is a clash with another listener.
+    pub(crate) is_conflicted: bool,
+    /// What it refers to and cannot have.
+    pub(crate) unresolved: Option<Trouble>,
+    pub(crate) certificates: Vec<Arc<Certificate>>,
+}
+
+impl ListenerFrame {
+    /// Whether it could be opened, addresses apart.
+    pub(crate) fn is_servable(&self) -> bool {
+        let needs_certificate = self.declared.protocol == gatewright_world::object::ListenerProtocol::Https;
+        self.refused.is_none() && !(needs_certificate && self.certificates.is_empty())
+    }
+}
+
+impl Frame {
+    /// Whether routes attach to this frame just as to that one.
+    pub(crate) fn attaches_like(&self, other: &Self) -> bool {
+        let same = |(left, right): (&ListenerFrame, &ListenerFrame)| {
+            let (a, b) = (&left.declared, &right.declared);
+            a.name == b.name
+                && a.port == b.port
+                && a.protocol == b.protocol
+                && a.hostname == b.hostname
+                && a.namespaces == b.namespaces
+                && left.kinds == right.kinds
+                && left.refused.is_some() == right.refused.is_some()
+        };
+        let is_refused = |frame: &Self| matches!(frame.verdict, Verdict::Refused(_));
+        self.listeners.len() == other.listeners.len()
+            && is_refused(self) == is_refused(other)
+            && self.listeners.iter().zip(&other.listeners).all(same)
+    }
+}
+
+/// Builds the frame of a Gateway whose class is ours. Certificates equal to those of `previous` are shared with it.
+pub(crate) fn build(
+    world: &World,
+    settings: &PlanSettings,
+    key: &Key,
+    gateway: &Gateway,
+    class: &ClassPlan,
+    previous: Option<&Frame>,
+) -> Frame {
+    let mut frame = Frame {
+        namespace: key.namespace.clone(),
+        origin: origin::object(Kind::Gateway, key),
+        generation: gateway.meta.generation,
+        created: gateway.meta.created,
+        verdict: Verdict::Served(None),
+        http: Arc::default(),
+        fixed: Vec::new(),
+        pool: settings.host_addresses.clone(),
+        listeners: listeners::build(world, key, gateway, previous),
+    };
+    frame.verdict = match judge(world, settings, key, gateway, class, &mut frame) {
+        Ok(trouble) => Verdict::Served(trouble),
+        Err(trouble) => Verdict::Refused(trouble),
+    };
+    // Sharing the settings of the previous frame keeps unchanged listeners equal by pointer.
+    if let Some(previous) = previous
+        && previous.http == frame.http
+    {
+        frame.http = previous.http.clone();
+    }
+    frame
+}
+
+fn judge(
+    world: &World,
+    settings: &PlanSettings,
+    key: &Key,
+    gateway: &Gateway,
+    class: &ClassPlan,
+    frame: &mut Frame,
+) -> Result<Option<Trouble>, Trouble> {
+    let Ok(config) = &class.config else {
+        return Err(Trouble::new(
+            Reason::InvalidParameters,
+            format!("GatewayClass {} is not accepted; its conditions say why", gateway.class),
+        ));
+    };
+    let merged = config::merge(world, settings, key, gateway, config.as_ref())
+        .map_err(|message| Trouble::new(Reason::InvalidParameters, message))?;
+    frame.http = merged.http;
+    frame.pool = merged.pool;
+    for request in &gateway.addresses {
+        if &*request.kind != "IPAddress" {
+            let message = format!(
+                "addresses of type {} cannot be bound here; use type IPAddress",
+                request.kind
+            );
+            return Err(Trouble::new(Reason::UnsupportedAddress, message));
+        }
+        let Some(value) = &request.value else { continue };
+        let address = value.parse().map_err(|_| {
+            Trouble::new(
+                Reason::UnsupportedAddress,
+                format!("address {value:?} is not an IP address"),
+            )
+        })?;
+        frame.fixed.push(address);
+    }
+    if let Some(refusal) = gateway.refusals.first() {
+        return Err(Trouble::new(
+            Reason::Invalid,
+            format!("{}: {}", refusal.field, refusal.message),
+        ));
+    }
+    Ok(merged
+        .trouble
+        .map(|message| Trouble::new(Reason::InvalidParameters, message)))
+}

@@ -1,0 +1,143 @@
+//! What routes contribute to a Gateway, and the IR made of it.
+//!
+//! Hosts and clusters live in persistent maps: adding or removing one route costs the logarithm of what is there, and the
+//! IR shares everything that did not change with the one before.
+
+use std::sync::Arc;
+
+use gatewright_ir::{Cluster, ClusterId, Entry, Gateway, Host, HostPattern, Listener, Protocol};
+use gatewright_world::object::ListenerProtocol;
+use imbl::OrdMap;
+
+use super::{Assignment, Frame, ListenerFrame};
+
+/// The contributions of all routes to one Gateway.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    listeners: Vec<ListenerTable>,
+    pub(crate) clusters: OrdMap<ClusterId, Arc<Cluster>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ListenerTable {
+    hosts: OrdMap<HostPattern, Arc<Host>>,
+    attached: u32,
+}
+
+impl Table {
+    /// An empty table for as many listeners.
+    pub(crate) fn new(listeners: usize) -> Self {
+        Self {
+            listeners: vec![ListenerTable::default(); listeners],
+            clusters: OrdMap::new(),
+        }
+    }
+
+    /// How many routes are attached to a listener.
+    pub(crate) fn attached(&self, listener: usize) -> u32 {
+        self.listeners.get(listener).map_or(0, |table| table.attached)
+    }
+
+    /// Adds a route's entries to a listener.
+    pub(crate) fn attach(&mut self, listener: usize, hosts: &[HostPattern], entries: &[Arc<Entry>], counts: bool) {
+        let Some(table) = self.listeners.get_mut(listener) else {
+            return;
+        };
+        table.attached += u32::from(counts);
+        for pattern in hosts {
+            let host = table.hosts.entry(pattern.clone()).or_default();
+            let host = Arc::make_mut(host);
+            for entry in entries {
+                host.entries.insert(entry.clone());
+            }
+        }
+    }
+
+    /// Takes a route's entries from a listener.
+    pub(crate) fn detach(&mut self, listener: usize, hosts: &[HostPattern], entries: &[Arc<Entry>], counts: bool) {
+        let Some(table) = self.listeners.get_mut(listener) else {
+            return;
+        };
+        table.attached = table.attached.saturating_sub(u32::from(counts));
+        for pattern in hosts {
+            let Some(host) = table.hosts.get_mut(pattern) else {
+                continue;
+            };
+            let host = Arc::make_mut(host);
+            for entry in entries {
+                host.entries.remove(entry);
+            }
+            if host.entries.is_empty() {
+                table.hosts.remove(pattern);
+            }
+        }
+    }
+}
+
+/// The IR of a Gateway. Listeners equal to those of `previous` are shared with it.
+pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previous: Option<&Arc<Gateway>>) -> Gateway {
+    let listeners = frame
+        .listeners
+        .iter()
+        .zip(&table.listeners)
+        .filter_map(|(listener, table)| {
+            if !listener.is_servable() || assignment.taken.contains_key(&listener.declared.port) {
+                return None;
+            }
+            let made = emit_listener(frame, listener, table, assignment);
+            let known = previous
+                .into_iter()
+                .flat_map(|gateway| &gateway.listeners)
+                .find(|known| known.origin == made.origin);
+            Some(match known {
+                Some(known) if is_same(known, &made) => known.clone(),
+                _ => Arc::new(made),
+            })
+        });
+    Gateway {
+        origin: frame.origin.clone(),
+        generation: frame.generation,
+        listeners: listeners.collect(),
+        clusters: table.clusters.clone(),
+    }
+}
+
+fn emit_listener(frame: &Frame, listener: &ListenerFrame, table: &ListenerTable, assignment: &Assignment) -> Listener {
+    Listener {
+        origin: listener.origin.clone(),
+        name: listener.declared.name.clone(),
+        addresses: assignment.addresses.clone(),
+        port: listener.declared.port,
+        protocol: match listener.declared.protocol {
+            ListenerProtocol::Https => Protocol::Https {
+                certificates: listener.certificates.clone(),
+            },
+            ListenerProtocol::Http | ListenerProtocol::Other(_) => Protocol::Http,
+        },
+        hostname: listener.declared.hostname.clone(),
+        settings: frame.http.clone(),
+        hosts: table.hosts.clone(),
+    }
+}
+
+/// Whether two listeners are equal, told without walking their routing tables.
+fn is_same(known: &Listener, made: &Listener) -> bool {
+    let Listener {
+        origin,
+        name,
+        addresses,
+        port,
+        protocol,
+        hostname,
+        settings,
+        hosts,
+    } = known;
+    *origin == made.origin
+        && *name == made.name
+        && *addresses == made.addresses
+        && *port == made.port
+        && *protocol == made.protocol
+        && *hostname == made.hostname
+        && Arc::ptr_eq(settings, &made.settings)
+        && (hosts.ptr_eq(&made.hosts) || (hosts.is_empty() && made.hosts.is_empty()))
+}

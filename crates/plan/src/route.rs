@@ -1,0 +1,199 @@
+//! HTTPRoutes: where they attach, what they do, what they show.
+
+mod attach;
+mod backends;
+mod entries;
+
+use std::sync::Arc;
+
+use gatewright_ir::{Entry, HostPattern};
+use gatewright_world::{
+    Key, World,
+    desired::{Condition, ConditionKind, ParentStatus, Reason, RouteStatus},
+    object::{HttpRoute, ParentRef, Refusal, RefusalCause},
+};
+
+pub(crate) use backends::BackendUse;
+
+use crate::gateway::{Frame, Trouble};
+
+/// A route as planned.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoutePlan {
+    /// One per match of each rule.
+    pub(crate) entries: Vec<Arc<Entry>>,
+    /// The clusters that the entries name, each once.
+    pub(crate) backends: Vec<BackendUse>,
+    /// Where they go.
+    pub(crate) attachments: Vec<Attachment>,
+    /// What the route shows.
+    pub(crate) status: RouteStatus,
+}
+
+/// A route on one listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Attachment {
+    pub(crate) gateway: Key,
+    /// The position of the listener in the Gateway.
+    pub(crate) listener: usize,
+    pub(crate) hosts: Vec<HostPattern>,
+    /// Whether the route is accepted there and counts as attached. One that is not still answers 500 where a filter of
+    /// it could not be honoured: its requests must not fall through to somebody else's route.
+    pub(crate) counts: bool,
+}
+
+/// Finds the frame of a Gateway of ours.
+pub(crate) trait Frames {
+    fn frame(&self, gateway: &Key) -> Option<&Frame>;
+}
+
+/// Plans a route. Entries equal to those of `previous` are shared with it.
+pub(crate) fn plan(
+    world: &World,
+    frames: &impl Frames,
+    key: &Key,
+    route: &HttpRoute,
+    previous: Option<&RoutePlan>,
+) -> RoutePlan {
+    let mut status = RouteStatus {
+        generation: route.meta.generation,
+        ..RouteStatus::default()
+    };
+    let parents: Vec<(&ParentRef, &Frame, Key)> = ours(world, frames, key, route, &mut status);
+    if parents.is_empty() {
+        return RoutePlan {
+            status,
+            ..RoutePlan::default()
+        };
+    }
+    let made = entries::make(world, key, route, previous.map_or(&[], |previous| &previous.entries));
+    let verdict = Verdict::of(route);
+    let mut attachments: Vec<Attachment> = Vec::new();
+    let mut statuses = Vec::with_capacity(parents.len());
+    for (parent, frame, gateway) in parents {
+        let outcome = attach::to_parent(world, frame, key, route, parent);
+        let accepted = match (&outcome, &verdict.refused) {
+            (Err(trouble), _) | (Ok(_), Some(trouble)) => {
+                Condition::fails(ConditionKind::Accepted, trouble.reason, trouble.message.clone())
+            }
+            (Ok(_), None) => Condition::holds(ConditionKind::Accepted, Reason::Accepted, "The route is attached"),
+        };
+        let resolved = match verdict.unresolved.as_ref().or(made.trouble.as_ref()) {
+            Some(trouble) => Condition::fails(ConditionKind::ResolvedRefs, trouble.reason, trouble.message.clone()),
+            None => Condition::holds(
+                ConditionKind::ResolvedRefs,
+                Reason::ResolvedRefs,
+                "All references are resolved",
+            ),
+        };
+        let mut conditions = vec![accepted, resolved];
+        if let (Ok(_), Some(trouble)) = (&outcome, &verdict.partial) {
+            conditions.push(Condition::holds(
+                ConditionKind::PartiallyInvalid,
+                trouble.reason,
+                trouble.message.clone(),
+            ));
+        }
+        statuses.push(ParentStatus {
+            parent: parent.clone(),
+            conditions: conditions.into(),
+        });
+        for (listener, hosts) in outcome.unwrap_or_default() {
+            // Two parentRefs may lead to the same listener; the route is attached to it once.
+            let is_known = attachments
+                .iter()
+                .any(|known| known.gateway == gateway && known.listener == listener);
+            if !is_known {
+                let counts = verdict.refused.is_none();
+                attachments.push(Attachment {
+                    gateway: gateway.clone(),
+                    listener,
+                    hosts,
+                    counts,
+                });
+            }
+        }
+    }
+    status.parents = statuses.into();
+    RoutePlan {
+        entries: made.entries,
+        backends: made.backends,
+        attachments,
+        status,
+    }
+}
+
+/// The parents that are Gateways of ours. Those that do not exist are noted in the status.
+fn ours<'a>(
+    world: &World,
+    frames: &'a impl Frames,
+    key: &Key,
+    route: &'a HttpRoute,
+    status: &mut RouteStatus,
+) -> Vec<(&'a ParentRef, &'a Frame, Key)> {
+    let mut parents = Vec::new();
+    let mut dangling = Vec::new();
+    for parent in route.parents.iter().filter(|parent| parent.is_gateway()) {
+        let namespace = parent.namespace.as_ref().unwrap_or(&key.namespace);
+        let gateway = Key {
+            namespace: namespace.clone(),
+            name: parent.name.clone(),
+        };
+        match frames.frame(&gateway) {
+            Some(frame) => parents.push((parent, frame, gateway)),
+            None if world.gateway(&gateway).is_none() => dangling.push(parent.clone()),
+            None => {}
+        }
+    }
+    status.dangling = dangling.into();
+    parents
+}
+
+/// What the route itself says about its acceptance, whatever the parent.
+struct Verdict {
+    /// The route as a whole cannot be honoured.
+    refused: Option<Trouble>,
+    /// Some of its rules cannot.
+    partial: Option<Trouble>,
+    /// A filter refers to a kind that is not known.
+    unresolved: Option<Trouble>,
+}
+
+impl Verdict {
+    fn of(route: &HttpRoute) -> Self {
+        let trouble = |refusal: &Refusal, front: &str| {
+            Trouble::new(
+                Reason::UnsupportedValue,
+                format!("{front}{}: {}", refusal.field, refusal.message),
+            )
+        };
+        let breaks = |refusal: &&Refusal| refusal.cause != RefusalCause::InvalidKind;
+        let broken: Vec<&Refusal> = route
+            .rules
+            .iter()
+            .filter_map(|rule| rule.refusals.iter().find(breaks))
+            .collect();
+        let all_broken = !route.rules.is_empty() && broken.len() == route.rules.len();
+        let mut verdict = Self {
+            refused: None,
+            partial: None,
+            unresolved: None,
+        };
+        if let Some(refusal) = route.refusals.first() {
+            verdict.refused = Some(trouble(refusal, ""));
+        } else if let Some(refusal) = broken.first() {
+            if all_broken {
+                verdict.refused = Some(trouble(refusal, ""));
+            } else {
+                // The specification wants this beginning.
+                verdict.partial = Some(trouble(refusal, "Dropped Rule: "));
+            }
+        }
+        let refusals = route.rules.iter().flat_map(|rule| rule.refusals.iter());
+        verdict.unresolved = refusals
+            .filter(|refusal| !breaks(refusal))
+            .map(|refusal| Trouble::new(Reason::InvalidKind, format!("{}: {}", refusal.field, refusal.message)))
+            .next();
+        verdict
+    }
+}
