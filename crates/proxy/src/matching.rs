@@ -1,0 +1,25 @@
+//! Routing tables, compiled from the IR: which entry a request belongs to, in a time that does not grow with their number.
+//!
+//! The proxy compiles a [`ListenerTable`] per listener whenever the IR changes, giving it the previous one so that only
+//! what changed is compiled, and the workers look requests up in it. The answer always equals that of the reference
+//! matcher in `gatewright-ir`; property tests hold the two together. Nothing here knows sockets, clusters or HTTP codecs.
+
+mod candidates;
+mod entry;
+mod filters;
+mod hosts;
+mod index;
+mod patterns;
+mod request;
+mod rule;
+mod table;
+
+pub(crate) use entry::CompiledEntry;
+pub(crate) use filters::{CompiledFilters, CompiledRewrite, HeaderChanges};
+pub(crate) use hosts::BindTable;
+pub(crate) use request::RequestView;
+pub(crate) use rule::{CompiledBackend, CompiledRule};
+pub(crate) use table::ListenerTable;
+
+#[cfg(test)]
+mod tests;
