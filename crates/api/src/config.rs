@@ -3,6 +3,8 @@
 //! Named by a GatewayClass's or a Gateway's `parametersRef`. Every field is optional; what is left out keeps the
 //! default that its documentation states. The planner turns it into IR settings; nothing else reads it.
 
+#![expect(unreachable_pub, reason = "the derive checks a copy of the spec in a private module")]
+
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 

@@ -4,19 +4,21 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, HttpRoute, Namespace, ReferenceGrant, Secret, Service,
-    meta::ObjectMeta,
+    ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, HttpRoute, Namespace, ReferenceGrant, Secret,
+    Service, meta::ObjectMeta,
 };
 
 /// The name of one object: its kind, its namespace (empty for cluster-scoped kinds) and its name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ObjectName {
     /// The kind.
     pub kind: Kind,
     /// The namespace; empty for cluster-scoped kinds.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// The name.
     pub name: String,
@@ -137,6 +139,12 @@ impl Object {
 impl fmt::Display for Kind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

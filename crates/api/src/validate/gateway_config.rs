@@ -1,0 +1,82 @@
+//! Limits and rules of our own GatewayConfig, as its documentation states them.
+//!
+//! The values are in [`crate::config`]; what is left out there keeps its default and is not filled in here, because
+//! a class's config and a Gateway's own are merged field by field.
+
+use serde_json::Value;
+
+use super::{
+    Code,
+    facts::Facts,
+    formats::{DURATION_TEXT, IP_ADDRESS, NETWORK, POSITIVE_DURATION},
+    report::Report,
+    shape::Check,
+};
+
+pub(super) fn facts(facts: &mut Facts) {
+    facts.rule("spec", tunnels_need_the_builtin_plane);
+    facts.rule("spec", host_settings_need_a_host_entry);
+    facts.at("spec.allowedOverrides", &[Check::Unique]);
+    facts.at("spec.host.addresses", &[Check::Items(1, 256), Check::Unique]);
+    facts.at(
+        "spec.host.addresses[]",
+        &[Check::Length(1, 64), Check::Format(&IP_ADDRESS)],
+    );
+    facts.at("spec.http.trustedProxies", &[Check::Unique]);
+    facts.at(
+        "spec.http.trustedProxies[]",
+        &[Check::Length(1, 64), Check::Format(&NETWORK)],
+    );
+    facts.at("spec.http.maxHeaderBytes", &[Check::Range(1024, 1_048_576)]);
+    facts.at("spec.http.maxConnections", &[Check::Range(1, i64::MAX)]);
+    // Not to wait at all is a way to drain; the other times would end everything before it began.
+    facts.at(
+        "spec.http.drainTimeout",
+        &[Check::Length(1, 24), Check::Format(&DURATION_TEXT)],
+    );
+    for timeout in ["headerTimeout", "idleTimeout", "bodyTimeout"] {
+        facts.at(
+            &format!("spec.http.{timeout}"),
+            &[Check::Length(1, 24), Check::Format(&POSITIVE_DURATION)],
+        );
+    }
+    for timeout in ["connectTimeout", "idleTimeout"] {
+        facts.at(
+            &format!("spec.upstream.{timeout}"),
+            &[Check::Length(1, 24), Check::Format(&POSITIVE_DURATION)],
+        );
+    }
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field).and_then(Value::as_str)
+}
+
+/// A tunnel hands connections to the proxy inside this process; other data planes cannot take them.
+fn tunnels_need_the_builtin_plane(spec: &Value, report: &mut Report<'_>) {
+    if let (Some(entry @ ("SSH" | "Portal")), Some(plane)) = (text(spec, "entry"), text(spec, "dataPlane"))
+        && plane != "Builtin"
+    {
+        let message = format!("entry {entry} needs dataPlane Builtin, not {plane}");
+        report.error_at(
+            &["entry".into()],
+            Code::RuleBroken,
+            message,
+            "set dataPlane to Builtin, or choose another entry",
+        );
+    }
+}
+
+fn host_settings_need_a_host_entry(spec: &Value, report: &mut Report<'_>) {
+    if let Some(entry @ ("LoadBalancer" | "SSH" | "Portal")) = text(spec, "entry")
+        && spec.get("host").is_some()
+    {
+        let message = format!("host has no effect with entry {entry}");
+        report.warn_at(
+            &["host".into()],
+            Code::NoEffect,
+            message,
+            "remove host, or set entry to Host",
+        );
+    }
+}

@@ -1,0 +1,237 @@
+//! Follows a folder: a thread that scans when the file system says that something changed.
+//!
+//! Events only wake it; what changed is always found by looking, so that a lost event costs time and never truth. A
+//! look at all time stamps every second is the safety net. The thread ends when the [`Watch`] is dropped, and for no
+//! other reason.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use notify::{
+    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{AccessKind, AccessMode, ModifyKind, RenameMode},
+};
+
+use super::{Batch, Clock, FileLoader, FilesError};
+
+/// Programs that save a file do several things to it; this long nothing must happen before it is read.
+const QUIET: Duration = Duration::from_millis(4);
+/// Some editors move the old file away before they write the new one.
+const QUIET_AFTER_REMOVAL: Duration = Duration::from_millis(20);
+/// However busy the folder is, and whoever holds a file open, it is looked at after this long.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Looking takes at most this share of the time when nothing happens.
+const POLL_SHARE: u32 = 20;
+
+/// How to watch.
+pub struct WatchOptions {
+    /// Tells the time.
+    pub clock: Clock,
+    /// How often to look when no event says so. Folders that take long to look at are looked at less often.
+    pub poll: Duration,
+    /// Whether to ask the file system for events.
+    pub uses_events: bool,
+}
+
+impl Default for WatchOptions {
+    fn default() -> WatchOptions {
+        WatchOptions {
+            clock: Box::new(Timestamp::now),
+            poll: Duration::from_secs(1),
+            uses_events: true,
+        }
+    }
+}
+
+/// A watched folder. Dropping it ends the watch.
+#[derive(Debug)]
+pub struct Watch {
+    batches: tokio::sync::mpsc::Receiver<Batch>,
+}
+
+impl Watch {
+    /// The next batch: at once the first, complete one, then one whenever objects or problems change.
+    ///
+    /// May be dropped and called again without losing a batch. While nobody asks, changes gather into one batch.
+    pub async fn next(&mut self) -> Option<Batch> {
+        self.batches.recv().await
+    }
+
+    /// The same, for callers without a runtime.
+    pub fn blocking_next(&mut self) -> Option<Batch> {
+        self.batches.blocking_recv()
+    }
+}
+
+/// Watches a folder, which must exist now and may go away and come back later.
+pub fn watch(dir: impl Into<PathBuf>, options: WatchOptions) -> Result<Watch, FilesError> {
+    let WatchOptions {
+        clock,
+        poll,
+        uses_events,
+    } = options;
+    let loader = FileLoader::new(dir, clock)?;
+    let dir = loader.dir().to_owned();
+    // One batch waits at most: what happens meanwhile is found by the next look.
+    let (sender, batches) = tokio::sync::mpsc::channel(1);
+    let follower = Follower {
+        loader,
+        poll,
+        uses_events,
+        watcher: None,
+        open: HashSet::new(),
+    };
+    let run = move || follower.run(&sender);
+    match thread::Builder::new().name("files".to_owned()).spawn(run) {
+        Ok(_) => Ok(Watch { batches }),
+        Err(source) => Err(FilesError::Thread { dir, source }),
+    }
+}
+
+struct Follower {
+    loader: FileLoader,
+    poll: Duration,
+    uses_events: bool,
+    /// The watcher, and which folder it watches.
+    watcher: Option<(RecommendedWatcher, Option<(u64, u64)>)>,
+    /// Files that somebody has changed and not yet closed.
+    open: HashSet<PathBuf>,
+}
+
+type Events = mpsc::Receiver<notify::Result<Event>>;
+
+impl Follower {
+    fn run(mut self, batches: &tokio::sync::mpsc::Sender<Batch>) {
+        let (events_in, events) = mpsc::channel();
+        // Before the first look, so that nothing falls between the two.
+        self.subscribe(&events_in);
+        loop {
+            let started = Instant::now();
+            let batch = self.loader.scan();
+            let took = started.elapsed();
+            if (batch.is_first || batch.problems_changed || !batch.changes.is_empty())
+                && batches.blocking_send(batch).is_err()
+            {
+                return;
+            }
+            self.subscribe(&events_in);
+            let deadline = Instant::now() + self.poll.max(took * POLL_SHARE);
+            if !self.wait(&events, deadline, batches) {
+                return;
+            }
+        }
+    }
+
+    /// Asks for the events of the folder, again if it is not the folder it was.
+    fn subscribe(&mut self, events: &mpsc::Sender<notify::Result<Event>>) {
+        let identity = self.loader.identity();
+        let is_current = self
+            .watcher
+            .as_ref()
+            .is_some_and(|(_, watched)| watched.is_none() || *watched == identity);
+        if !self.uses_events {
+            return;
+        }
+        if is_current {
+            // The first look, which knows the identity, comes after the first subscription.
+            if let Some((_, watched)) = &mut self.watcher {
+                *watched = identity;
+            }
+            return;
+        }
+        let had_watcher = self.watcher.take().is_some();
+        match subscribe(self.loader.dir(), events.clone()) {
+            Ok(watcher) => self.watcher = Some((watcher, identity)),
+            Err(error) => {
+                if had_watcher || identity.is_none() {
+                    let folder = self.loader.dir().display();
+                    tracing::warn!(%folder, %error, "no events from the file system: looking every {:?}", self.poll);
+                }
+            }
+        }
+    }
+
+    /// Waits until the folder should be looked at again. False when nobody listens any more.
+    fn wait(&mut self, events: &Events, deadline: Instant, batches: &tokio::sync::mpsc::Sender<Batch>) -> bool {
+        /// How often to see whether somebody still listens.
+        const ATTENTION: Duration = Duration::from_millis(250);
+        while !batches.is_closed() {
+            let now = Instant::now();
+            if now >= deadline {
+                return true;
+            }
+            match events.recv_timeout((deadline - now).min(ATTENTION)) {
+                Ok(event) => {
+                    if let Some(quiet) = self.weigh(event) {
+                        self.settle(events, quiet);
+                        return true;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // Cannot be: `run` holds a sender.
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(ATTENTION),
+            }
+        }
+        false
+    }
+
+    /// Waits until the folder is quiet and nobody is writing, or patience ends.
+    fn settle(&mut self, events: &Events, quiet: Duration) {
+        let end = Instant::now() + PATIENCE;
+        let mut quiet_at = Instant::now() + quiet;
+        loop {
+            let now = Instant::now();
+            let until = if self.open.is_empty() { quiet_at.min(end) } else { end };
+            if now >= until {
+                self.open.clear();
+                return;
+            }
+            if let Ok(event) = events.recv_timeout(until - now)
+                && let Some(quiet) = self.weigh(event)
+            {
+                quiet_at = quiet_at.max(Instant::now() + quiet);
+            }
+        }
+    }
+
+    /// How long it must be quiet after this event; nothing if it does not matter.
+    fn weigh(&mut self, event: notify::Result<Event>) -> Option<Duration> {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::warn!(folder = %self.loader.dir().display(), %error, "event from the file system lost");
+                return Some(QUIET);
+            }
+        };
+        match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
+                for path in &event.paths {
+                    self.open.remove(path);
+                }
+                Some(QUIET)
+            }
+            // Reading, our own included.
+            EventKind::Access(_) => None,
+            EventKind::Modify(ModifyKind::Data(_)) => {
+                self.open.extend(event.paths);
+                Some(QUIET)
+            }
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => Some(QUIET_AFTER_REMOVAL),
+            _ => Some(QUIET),
+        }
+    }
+}
+
+fn subscribe(dir: &Path, events: mpsc::Sender<notify::Result<Event>>) -> notify::Result<RecommendedWatcher> {
+    // A closed channel means that the follower has ended; the watcher goes with it.
+    let forward = move |event| drop(events.send(event));
+    let mut watcher = notify::recommended_watcher(forward)?;
+    watcher.watch(dir, RecursiveMode::Recursive)?;
+    Ok(watcher)
+}
