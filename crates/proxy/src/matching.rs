@@ -15,7 +15,7 @@ mod rule;
 mod table;
 
 pub(crate) use entry::CompiledEntry;
-pub(crate) use filters::{CompiledFilters, CompiledRewrite, HeaderChanges};
+pub(crate) use filters::{CompiledFilters, HeaderChanges};
 pub(crate) use hosts::BindTable;
 pub(crate) use request::RequestView;
 pub(crate) use rule::{CompiledBackend, CompiledRule};

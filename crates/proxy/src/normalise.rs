@@ -9,8 +9,8 @@ mod path;
 mod target;
 
 pub(crate) use host::{Authority, is_host_name};
-pub(crate) use path::{normalise_path, push_escaped};
-pub(crate) use target::{Form, Target};
+pub(crate) use path::push_escaped;
+pub(crate) use target::Target;
 
 /// Why a request's target or host is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +31,6 @@ pub(crate) enum Refusal {
     EscapedSlash,
     /// The host is missing or malformed.
     Host,
-}
-
-impl Refusal {
-    /// The status of the answer.
-    pub(crate) fn status(self) -> http::StatusCode {
-        match self {
-            Self::Connect => http::StatusCode::METHOD_NOT_ALLOWED,
-            _ => http::StatusCode::BAD_REQUEST,
-        }
-    }
-
-    /// A stable label, for the counter and the answer's body.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Form => "invalid_target",
-            Self::Connect => "connect_refused",
-            Self::Character => "invalid_character_in_target",
-            Self::Fragment => "fragment_in_target",
-            Self::Escape => "invalid_escape_in_path",
-            Self::Null => "null_in_path",
-            Self::EscapedSlash => "escaped_slash_in_path",
-            Self::Host => "invalid_host",
-        }
-    }
 }
 
 #[cfg(test)]

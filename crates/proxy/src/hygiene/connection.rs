@@ -6,16 +6,9 @@ use super::is;
 /// other header cost its length.
 const MOST_NAMES: usize = 8;
 
-/// What the `Connection` headers of a message say.
+/// The headers that the `Connection` headers of a message declare to concern this connection only.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent statements")]
 pub(crate) struct ConnectionOptions<'a> {
-    /// The connection ends after this message.
-    pub(crate) close: bool,
-    /// The connection stays, which only HTTP/1.0 has to say.
-    pub(crate) keep_alive: bool,
-    /// An upgrade is asked for.
-    pub(crate) upgrade: bool,
     /// More names were listed than are kept: the message must be refused, because some that had to be dropped would pass.
     pub(crate) is_excessive: bool,
     names: [&'a [u8]; MOST_NAMES],
@@ -27,17 +20,19 @@ impl<'a> ConnectionOptions<'a> {
     pub(crate) fn parse(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut options = Self::default();
         for token in values.into_iter().flat_map(tokens) {
-            if is(token, "close") {
-                options.close = true;
-            } else if is(token, "keep-alive") {
-                options.keep_alive = true;
-            } else if is(token, "upgrade") {
-                options.upgrade = true;
-            } else if let Some(place) = options.names.get_mut(options.count) {
-                *place = token;
-                options.count += 1;
-            } else {
-                options.is_excessive = true;
+            // These speak of the connection itself and name no header that is not handled anyway.
+            if ["close", "keep-alive", "upgrade", "te"]
+                .into_iter()
+                .any(|option| is(token, option))
+            {
+                continue;
+            }
+            match options.names.get_mut(options.count) {
+                Some(place) => {
+                    *place = token;
+                    options.count += 1;
+                }
+                None => options.is_excessive = true,
             }
         }
         options

@@ -11,25 +11,12 @@ use super::{
 /// A request target, taken apart and normalised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
-    /// Which form it had.
-    pub(crate) form: Form,
     /// The authority of an absolute URI: it counts more than the `Host` header, and is forwarded in its place.
     pub(crate) authority: Option<Authority<'a>>,
-    /// The normalised path, or `*`.
+    /// The normalised path, or the `*` of an OPTIONS request about the server itself.
     pub(crate) path: Cow<'a, str>,
     /// The query without its `?`, as it came except that bytes above 127 are escaped.
     pub(crate) query: Option<Cow<'a, str>>,
-}
-
-/// The form of a request target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// A path, as usual.
-    Origin,
-    /// A whole URI, as clients send to proxies.
-    Absolute,
-    /// The `*` of an OPTIONS request about the server itself.
-    Asterisk,
 }
 
 impl<'a> Target<'a> {
@@ -39,9 +26,8 @@ impl<'a> Target<'a> {
             return Err(Refusal::Connect);
         }
         match target {
-            [b'/', ..] => Self::from_path_and_query(Form::Origin, None, target, keep_escaped_slashes),
+            [b'/', ..] => Self::from_path_and_query(None, target, keep_escaped_slashes),
             b"*" if method == "OPTIONS" => Ok(Self {
-                form: Form::Asterisk,
                 authority: None,
                 path: Cow::Borrowed("*"),
                 query: None,
@@ -51,13 +37,12 @@ impl<'a> Target<'a> {
                 let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
                 let (authority, rest) = rest.split_at(end.unwrap_or(rest.len()));
                 let authority = Some(Authority::parse(authority)?);
-                Self::from_path_and_query(Form::Absolute, authority, rest, keep_escaped_slashes)
+                Self::from_path_and_query(authority, rest, keep_escaped_slashes)
             }
         }
     }
 
     fn from_path_and_query(
-        form: Form,
         authority: Option<Authority<'a>>,
         text: &'a [u8],
         keep_escaped_slashes: bool,
@@ -69,7 +54,6 @@ impl<'a> Target<'a> {
         // Only an absolute URI can come without any path; that means the root.
         let path = path.filter(|path| !path.is_empty()).unwrap_or(b"/");
         Ok(Self {
-            form,
             authority,
             path: normalise_path(path, keep_escaped_slashes)?,
             query: query.map(check_query).transpose()?,

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 
-use super::{Authority, Form, Refusal, Target, normalise_path};
+use super::{Authority, Refusal, Target, path::normalise_path};
 
 fn normal(path: &str) -> Result<String, Refusal> {
     normalise_path(path.as_bytes(), false).map(Cow::into_owned)
@@ -72,7 +72,7 @@ fn a_normal_path_is_not_copied() {
 fn each_form_of_a_target_is_understood() {
     let parse = |method, target: &'static str| Target::parse(method, target.as_bytes(), false);
     let origin = parse("GET", "/a/../b?c=%zz&/../").unwrap();
-    assert_eq!((origin.form, &*origin.path), (Form::Origin, "/b"));
+    assert_eq!((&origin.authority, &*origin.path), (&None, "/b"));
     assert_eq!(origin.query.as_deref(), Some("c=%zz&/../"));
     let absolute = parse("GET", "HTTP://Shop.Example:80//a?").unwrap();
     let authority = absolute.authority.unwrap();
@@ -80,7 +80,7 @@ fn each_form_of_a_target_is_understood() {
     assert_eq!((&*absolute.path, absolute.query.as_deref()), ("/a", Some("")));
     let bare = parse("GET", "http://shop?q").unwrap();
     assert_eq!((&*bare.path, bare.query.as_deref()), ("/", Some("q")));
-    assert_eq!(parse("OPTIONS", "*").unwrap().form, Form::Asterisk);
+    assert_eq!(parse("OPTIONS", "*").unwrap().path, "*");
 }
 
 #[test]

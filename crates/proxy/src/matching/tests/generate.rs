@@ -114,7 +114,7 @@ fn any_fields(names: &'static [&'static str]) -> impl Strategy<Value = Box<[Fiel
 }
 
 /// `version` tells apart entries that agree in everything else.
-pub(super) fn any_entry() -> impl Strategy<Value = Arc<Entry>> {
+fn any_entry_on(path: impl Strategy<Value = PathMatch>) -> impl Strategy<Value = Arc<Entry>> {
     let method = prop_oneof![3 => Just(None), 1 => select(vec![Some(Method::Get), Some(Method::Post)])];
     let matches = (
         any_path_match(),
@@ -142,6 +142,38 @@ pub(super) fn any_entry() -> impl Strategy<Value = Arc<Entry>> {
             })
         },
     )
+}
+
+pub(super) fn any_entry() -> impl Strategy<Value = Arc<Entry>> {
+    any_entry_on(any_path_match())
+}
+
+/// Entries on so few paths that many share one.
+pub(super) fn any_crowded_entry() -> impl Strategy<Value = Arc<Entry>> {
+    let path = || select(vec!["/", "/a", "/a/", "/a/b"]);
+    any_entry_on(prop_oneof![
+        path().prop_map(|path| PathMatch::Exact(path.into())),
+        path().prop_map(|path| PathMatch::Prefix(path.into())),
+        select(vec!["/a/.*", "/a/b?", ".*"]).prop_map(|text| PathMatch::Pattern(Pattern::new(text).unwrap())),
+    ])
+}
+
+/// A few hosts, of which several hold the same names, with crowded entries.
+pub(super) fn crowded_hosts() -> impl Strategy<Value = OrdMap<HostPattern, Arc<Host>>> {
+    let host = vec(any_crowded_entry(), 0..30).prop_map(|entries| {
+        Arc::new(Host {
+            entries: entries.into_iter().collect(),
+        })
+    });
+    vec((any_of_few_patterns(), host), 0..4).prop_map(|hosts| hosts.into_iter().collect())
+}
+
+pub(super) fn any_of_few_patterns() -> impl Strategy<Value = HostPattern> {
+    select(vec![
+        HostPattern::Any,
+        HostPattern::Exact("a.b".into()),
+        HostPattern::Wildcard("b".into()),
+    ])
 }
 
 pub(super) fn any_hosts() -> impl Strategy<Value = OrdMap<HostPattern, Arc<Host>>> {
