@@ -438,8 +438,13 @@ impl Planner {
             let emitted = assignment
                 .as_ref()
                 .map(|assignment| gateway::emit(frame, table, assignment, previous));
+            // Routes that attached anew leave nothing to tell by pointers, and have cost more than a comparison already.
+            let is_reset = work.reset.contains(&key);
+            let is_same = |previous: &Arc<Gateway>, made: &Gateway| {
+                is_same_gateway(previous, made) || (is_reset && **previous == *made)
+            };
             match emitted {
-                Some(made) if previous.is_some_and(|previous| is_same_gateway(previous, &made)) => {}
+                Some(made) if previous.is_some_and(|previous| is_same(previous, &made)) => {}
                 Some(made) => {
                     self.ir.insert(origin, Arc::new(made));
                     work.delta.gateways_changed = true;

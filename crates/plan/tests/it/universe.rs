@@ -1,0 +1,411 @@
+//! A small universe of objects, so small that random edits collide all the time.
+
+use std::sync::LazyLock;
+
+use gatewright_api::{Kind, Object, ObjectName};
+use gatewright_ir::{Fact, ListenFailure, ListenerState};
+use gatewright_world::{Key, World, origin};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// One change of the world.
+#[derive(Clone, Debug)]
+pub(crate) enum Edit {
+    Apply(Kind, Value),
+    Delete(ObjectName),
+    Observe(Fact),
+}
+
+impl Edit {
+    pub(crate) fn make(&self, world: &mut World) {
+        match self {
+            Self::Apply(kind, value) => world.apply(&Object::from_value(*kind, value.clone()).unwrap()),
+            Self::Delete(name) => world.delete(name),
+            Self::Observe(fact) => world.observe(fact.clone()),
+        }
+    }
+}
+
+const NAMESPACES: [&str; 2] = ["a", "b"];
+
+/// A world in which most references hold, so that random edits break and mend something real.
+pub(crate) fn base() -> Vec<Edit> {
+    let mut edits = vec![
+        Edit::Apply(
+            Kind::GatewayClass,
+            json!({"metadata": {"name": "one"}, "spec": {
+                "controllerName": "gatewright.dev/gateway-controller",
+                "parametersRef": {"group": "gatewright.dev", "kind": "GatewayConfig", "namespace": "a", "name": "config"},
+            }}),
+        ),
+        Edit::Apply(
+            Kind::GatewayConfig,
+            json!({"metadata": {"namespace": "a", "name": "config"}, "spec": {"host": {"addresses": ["127.0.0.1", "127.0.0.2"]}}}),
+        ),
+        Edit::Apply(
+            Kind::Namespace,
+            json!({"metadata": {"name": "a", "labels": {"team": "red"}}}),
+        ),
+        Edit::Apply(
+            Kind::Namespace,
+            json!({"metadata": {"name": "b", "labels": {"team": "red"}}}),
+        ),
+    ];
+    for namespace in NAMESPACES {
+        let selector = json!({"from": "Selector", "selector": {"matchLabels": {"team": "red"}}});
+        edits.push(Edit::Apply(
+            Kind::Gateway,
+            json!({
+                "metadata": {"namespace": namespace, "name": "front", "generation": 1},
+                "spec": {"gatewayClassName": "one", "listeners": [
+                    {"name": "l0", "protocol": "HTTP", "port": 80, "allowedRoutes": {"namespaces": selector}},
+                    {"name": "l1", "protocol": "HTTP", "port": 81, "hostname": "*.x.com"},
+                ]},
+            }),
+        ));
+        for service in ["web", "api"] {
+            let ports = json!([{"port": 80, "name": "http"}, {"port": 99}]);
+            let metadata = json!({"namespace": namespace, "name": service});
+            edits.push(Edit::Apply(
+                Kind::Service,
+                json!({"metadata": metadata, "spec": {"ports": ports}}),
+            ));
+        }
+        for (index, name) in ["r0", "r1"].into_iter().enumerate() {
+            let backends = json!([{"name": "web", "port": 80}, {"name": "api", "namespace": "b", "port": 80}]);
+            edits.push(Edit::Apply(
+                Kind::HttpRoute,
+                json!({
+                    "metadata": {"namespace": namespace, "name": name, "generation": 1},
+                    "spec": {"parentRefs": [{"name": "front", "namespace": NAMESPACES[index]}], "rules": [{"backendRefs": backends}]},
+                }),
+            ));
+        }
+    }
+    edits
+}
+
+pub(crate) fn edits(count: usize) -> impl Strategy<Value = Vec<Edit>> {
+    proptest::collection::vec(edit(), 1..count)
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        3 => class(),
+        6 => gateway(),
+        12 => route(),
+        4 => service(),
+        4 => slice(),
+        3 => secret(),
+        4 => grant(),
+        3 => namespace(),
+        2 => config(),
+        5 => fact(),
+        8 => delete(),
+    ]
+}
+
+fn pick<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> impl Strategy<Value = T> + use<T> {
+    proptest::sample::select(values.to_vec())
+}
+
+fn class() -> impl Strategy<Value = Edit> {
+    (
+        pick(&["one", "two"]),
+        pick(&["gatewright.dev/gateway-controller", "other/controller"]),
+        pick(&[0, 1, 2]),
+    )
+        .prop_map(|(name, controller, parameters)| {
+            let parameters = match parameters {
+                0 => Value::Null,
+                1 => json!({"group": "gatewright.dev", "kind": "GatewayConfig", "namespace": "a", "name": "config"}),
+                _ => json!({"group": "", "kind": "ConfigMap", "namespace": "a", "name": "config"}),
+            };
+            let spec = json!({"controllerName": controller, "parametersRef": parameters});
+            Edit::Apply(
+                Kind::GatewayClass,
+                json!({"metadata": {"name": name, "generation": 1}, "spec": spec}),
+            )
+        })
+}
+
+fn listener() -> impl Strategy<Value = Value> {
+    let hostname = pick(&[None, Some("*.x.com"), Some("a.x.com"), Some("y.com")]);
+    let from = pick(&[
+        json!(null),
+        json!({"from": "All"}),
+        json!({"from": "Same"}),
+        json!({"from": "Selector", "selector": {"matchLabels": {"team": "red"}}}),
+    ]);
+    let kinds = pick(&[
+        json!(null),
+        json!(null),
+        json!([{"kind": "HTTPRoute"}]),
+        json!([{"kind": "TCPRoute"}]),
+    ]);
+    let certificate = (pick(&["good", "bad", "absent"]), pick(&[None, Some("a"), Some("b")]));
+    (
+        pick(&["HTTP", "HTTP", "HTTPS", "TCP"]),
+        pick(&[80, 81]),
+        hostname,
+        from,
+        kinds,
+        certificate,
+    )
+        .prop_map(|(protocol, port, hostname, namespaces, kinds, (secret, namespace))| {
+            let tls = if protocol == "HTTPS" {
+                json!({"certificateRefs": [{"name": secret, "namespace": namespace}]})
+            } else {
+                Value::Null
+            };
+            json!({"protocol": protocol, "port": port, "hostname": hostname, "tls": tls,
+                "allowedRoutes": {"namespaces": namespaces, "kinds": kinds}})
+        })
+}
+
+fn gateway() -> impl Strategy<Value = Edit> {
+    let listeners = proptest::collection::vec(listener(), 1..4);
+    let parameters = pick(&[
+        Value::Null,
+        Value::Null,
+        json!({"parametersRef": {"group": "gatewright.dev", "kind": "GatewayConfig", "name": "config"}}),
+    ]);
+    let addresses = pick(&[
+        Value::Null,
+        Value::Null,
+        json!([{"value": "127.0.0.2"}]),
+        json!([{"type": "Hostname", "value": "x"}]),
+    ]);
+    (pick(&NAMESPACES), pick(&["front", "back"]), pick(&["one", "two", "three"]), listeners, 1..4i64, parameters, addresses)
+        .prop_map(|(namespace, name, class, mut listeners, generation, infrastructure, addresses)| {
+            for (index, listener) in listeners.iter_mut().enumerate() {
+                listener["name"] = json!(format!("l{index}"));
+            }
+            let created = if name == "front" { "2026-01-01T00:00:00Z" } else { "2026-01-02T00:00:00Z" };
+            Edit::Apply(
+                Kind::Gateway,
+                json!({
+                    "metadata": {"namespace": namespace, "name": name, "generation": generation, "creationTimestamp": created},
+                    "spec": {"gatewayClassName": class, "listeners": listeners, "infrastructure": infrastructure, "addresses": addresses},
+                }),
+            )
+        })
+}
+
+fn rule() -> impl Strategy<Value = Value> {
+    let path = pick(&[
+        json!(null),
+        json!({"type": "Exact", "value": "/a"}),
+        json!({"value": "/b"}),
+        json!({"type": "RegularExpression", "value": "/c.*"}),
+        json!({"type": "RegularExpression", "value": "("}),
+    ]);
+    let backend = (
+        pick(&["web", "api", "none"]),
+        pick(&[None, Some("a"), Some("b")]),
+        pick(&[80, 99]),
+        0..3,
+    );
+    let backends = proptest::collection::vec(backend, 0..3);
+    let filter = pick(&[
+        json!([]),
+        json!([{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "X-A", "value": "1"}]}}]),
+        json!([{"type": "RequestRedirect", "requestRedirect": {"statusCode": 301}}]),
+        json!([{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "web", "port": 80}}}]),
+        json!([{"type": "ExtensionRef", "extensionRef": {"group": "x", "kind": "Y", "name": "z"}}]),
+    ]);
+    (proptest::collection::vec(path, 0..3), backends, filter).prop_map(|(paths, backends, filters)| {
+        let matches: Vec<Value> = paths.into_iter().map(|path| json!({"path": path})).collect();
+        let backends: Vec<Value> = backends
+            .into_iter()
+            .map(|(name, namespace, port, weight)| json!({"name": name, "namespace": namespace, "port": port, "weight": weight}))
+            .collect();
+        json!({"matches": matches, "backendRefs": backends, "filters": filters})
+    })
+}
+
+fn route() -> impl Strategy<Value = Edit> {
+    let parent = (
+        pick(&["front", "back", "gone"]),
+        pick(&[None, Some("a"), Some("b")]),
+        pick(&[None, None, Some("l0"), Some("l9")]),
+        pick(&[None, None, Some(80)]),
+    );
+    let parents = proptest::collection::vec(parent, 0..3);
+    let hostnames = pick(&[
+        json!([]),
+        json!(["a.x.com"]),
+        json!(["*.x.com", "y.com"]),
+        json!(["z.net"]),
+        json!(["bad_host"]),
+    ]);
+    let rules = proptest::collection::vec(rule(), 1..3);
+    (pick(&NAMESPACES), pick(&["r0", "r1", "r2"]), parents, hostnames, rules, 1..4i64).prop_map(
+        |(namespace, name, parents, hostnames, rules, generation)| {
+            let parents: Vec<Value> = parents
+                .into_iter()
+                .map(|(name, namespace, section, port)| json!({"name": name, "namespace": namespace, "sectionName": section, "port": port}))
+                .collect();
+            Edit::Apply(
+                Kind::HttpRoute,
+                json!({
+                    "metadata": {"namespace": namespace, "name": name, "generation": generation, "creationTimestamp": "2026-01-01T00:00:00Z"},
+                    "spec": {"parentRefs": parents, "hostnames": hostnames, "rules": rules},
+                }),
+            )
+        },
+    )
+}
+
+fn service() -> impl Strategy<Value = Edit> {
+    let spec = pick(&[
+        json!({"ports": [{"port": 80}]}),
+        json!({"ports": [{"port": 80, "name": "http", "appProtocol": "kubernetes.io/h2c"}, {"port": 99, "name": "x", "appProtocol": "https"}]}),
+        json!({"type": "ExternalName", "externalName": "example.com"}),
+    ]);
+    (pick(&NAMESPACES), pick(&["web", "api"]), spec).prop_map(|(namespace, name, spec)| {
+        Edit::Apply(
+            Kind::Service,
+            json!({"metadata": {"namespace": namespace, "name": name}, "spec": spec}),
+        )
+    })
+}
+
+fn slice() -> impl Strategy<Value = Edit> {
+    (pick(&NAMESPACES), pick(&["web", "api"]), pick(&["s0", "s1"]), pick(&["", "http"]), 1..4u8, any::<bool>()).prop_map(
+        |(namespace, service, name, port, address, ready)| {
+            Edit::Apply(
+                Kind::EndpointSlice,
+                json!({
+                    "metadata": {"namespace": namespace, "name": name, "labels": {"kubernetes.io/service-name": service}},
+                    "addressType": "IPv4",
+                    "endpoints": [{"addresses": [format!("10.0.0.{address}")], "conditions": {"ready": ready}}],
+                    "ports": [{"name": port, "port": 8080}],
+                }),
+            )
+        },
+    )
+}
+
+/// Two certificates, made once: making one takes milliseconds.
+static CERTIFICATES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let make = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    };
+    vec![make("a.x.com"), make("y.com")]
+});
+
+fn secret() -> impl Strategy<Value = Edit> {
+    (pick(&NAMESPACES), pick(&["good", "bad"]), 0..2usize).prop_map(|(namespace, name, index)| {
+        let (chain, key) = &CERTIFICATES[index];
+        let key = if name == "good" {
+            key
+        } else {
+            &CERTIFICATES[1 - index].1
+        };
+        let data = json!({"tls.crt": chain, "tls.key": key});
+        Edit::Apply(
+            Kind::Secret,
+            json!({"metadata": {"namespace": namespace, "name": name}, "stringData": data}),
+        )
+    })
+}
+
+fn grant() -> impl Strategy<Value = Edit> {
+    let from = pick(&["HTTPRoute", "Gateway"]);
+    let to = pick(&[("Service", None), ("Service", Some("web")), ("Secret", None)]);
+    (pick(&NAMESPACES), pick(&["g0", "g1"]), from, pick(&NAMESPACES), to).prop_map(
+        |(namespace, name, kind, other, (to, target))| {
+            let from = json!([{"group": "gateway.networking.k8s.io", "kind": kind, "namespace": other}]);
+            let to = json!([{"group": "", "kind": to, "name": target}]);
+            let spec = json!({"from": from, "to": to});
+            Edit::Apply(
+                Kind::ReferenceGrant,
+                json!({"metadata": {"namespace": namespace, "name": name}, "spec": spec}),
+            )
+        },
+    )
+}
+
+fn namespace() -> impl Strategy<Value = Edit> {
+    (pick(&NAMESPACES), pick(&["red", "blue"])).prop_map(|(name, team)| {
+        Edit::Apply(
+            Kind::Namespace,
+            json!({"metadata": {"name": name, "labels": {"team": team}}}),
+        )
+    })
+}
+
+fn config() -> impl Strategy<Value = Edit> {
+    let spec = pick(&[
+        json!({}),
+        json!({"host": {"addresses": ["127.0.0.1", "127.0.0.2"]}}),
+        json!({"http": {"maxHeaderBytes": 4096}, "allowedOverrides": ["http"]}),
+        json!({"dataPlane": "Envoy"}),
+    ]);
+    (pick(&NAMESPACES), spec).prop_map(|(namespace, spec)| {
+        Edit::Apply(
+            Kind::GatewayConfig,
+            json!({"metadata": {"namespace": namespace, "name": "config"}, "spec": spec}),
+        )
+    })
+}
+
+fn fact() -> impl Strategy<Value = Edit> {
+    (pick(&NAMESPACES), pick(&["front", "back"]), 0..3, 1..4i64, 0..4).prop_map(
+        |(namespace, name, listener, generation, state)| {
+            let origin = origin::listener(&Key::new(namespace, name), &format!("l{listener}"));
+            let address = "127.0.0.2:80".parse().unwrap();
+            let state = match state {
+                0 => return Edit::Observe(Fact::Gone { origin }),
+                1 => ListenerState::Failed {
+                    address,
+                    failure: ListenFailure::InUse,
+                },
+                2 => ListenerState::Listening(vec!["0.0.0.0:80".parse().unwrap()]),
+                _ => ListenerState::Listening(vec![address]),
+            };
+            Edit::Observe(Fact::Listener {
+                origin,
+                generation,
+                state,
+            })
+        },
+    )
+}
+
+fn delete() -> impl Strategy<Value = Edit> {
+    let names = pick(&[
+        (Kind::GatewayClass, "one"),
+        (Kind::GatewayClass, "two"),
+        (Kind::Gateway, "front"),
+        (Kind::Gateway, "back"),
+        (Kind::HttpRoute, "r0"),
+        (Kind::HttpRoute, "r1"),
+        (Kind::HttpRoute, "r2"),
+        (Kind::Service, "web"),
+        (Kind::Service, "api"),
+        (Kind::EndpointSlice, "s0"),
+        (Kind::EndpointSlice, "s1"),
+        (Kind::Secret, "good"),
+        (Kind::Secret, "bad"),
+        (Kind::ReferenceGrant, "g0"),
+        (Kind::ReferenceGrant, "g1"),
+        (Kind::GatewayConfig, "config"),
+        (Kind::Namespace, "a"),
+        (Kind::Namespace, "b"),
+    ]);
+    (pick(&NAMESPACES), names).prop_map(|(namespace, (kind, name))| {
+        let namespace = if kind.is_namespaced() {
+            namespace.to_owned()
+        } else {
+            String::new()
+        };
+        Edit::Delete(ObjectName {
+            kind,
+            namespace,
+            name: name.to_owned(),
+        })
+    })
+}
