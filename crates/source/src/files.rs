@@ -20,9 +20,9 @@ use std::{io, path::PathBuf, sync::Arc};
 
 use gatewright_api::{Object, ObjectName};
 pub use jiff::Timestamp;
-pub use loader::FileLoader;
+pub use loader::{Declaration, FileLoader};
 pub use problem::Problem;
-pub use watch::{Watch, WatchOptions, watch};
+pub use watch::{Rescan, Watch, WatchOptions, watch};
 
 /// One declared object has changed.
 #[derive(Clone, Debug)]

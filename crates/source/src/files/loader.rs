@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use gatewright_api::validate::Code;
+use gatewright_api::{ObjectName, validate::Code};
 
 use super::{
     Batch, Clock, FilesError, Problem,
@@ -33,6 +33,19 @@ pub struct FileLoader {
     folder_problems: Vec<Problem>,
     problems: Arc<Vec<Problem>>,
     passed_over: BTreeSet<String>,
+}
+
+/// Where an object is declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// The file.
+    pub file: PathBuf,
+    /// The line of the object's name, counted from 1.
+    pub line: u64,
+    /// Its column, counted from 1.
+    pub column: u64,
+    /// The text of the line.
+    pub excerpt: Option<String>,
 }
 
 /// The files, by path: the order in which declarations win.
@@ -95,6 +108,19 @@ impl FileLoader {
             files: self.files.len(),
             objects: self.standings.objects(),
         }
+    }
+
+    /// Where the declaration in use of an object stands: its file, the line and column of its name, and that line.
+    pub fn place_of(&self, name: &ObjectName) -> Option<Declaration> {
+        let (file, place) = self.standings.place_of(name, &self.files)?;
+        let Place { line, column, excerpt } = place;
+        let file = file.to_path_buf();
+        Some(Declaration {
+            file,
+            line,
+            column,
+            excerpt,
+        })
     }
 
     /// `apiVersion` and `kind` of what was found and is not read.

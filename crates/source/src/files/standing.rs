@@ -86,6 +86,12 @@ impl Standings {
         self.objects
     }
 
+    /// Where the declaration in use of an object stands.
+    pub(super) fn place_of(&self, name: &ObjectName, files: &Files) -> Option<(Arc<Path>, Place)> {
+        let winner = self.by_name.get(name)?.claims.first()?;
+        Some((Arc::clone(&winner.file), place(name, winner, files)))
+    }
+
     /// The objects that are declared more than once.
     pub(super) fn duplicates(&self) -> impl Iterator<Item = &Problem> {
         self.duplicates.values().flatten()

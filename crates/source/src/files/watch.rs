@@ -53,9 +53,26 @@ impl Default for WatchOptions {
 #[derive(Debug)]
 pub struct Watch {
     batches: tokio::sync::mpsc::Receiver<Batch>,
+    rescan: Rescan,
+}
+
+/// Asks a watch to look at its folder now, without waiting for an event.
+#[derive(Clone, Debug)]
+pub struct Rescan(mpsc::Sender<notify::Result<Event>>);
+
+impl Rescan {
+    /// Asks. Has no effect when the watch has ended.
+    pub fn ask(&self) {
+        let _ = self.0.send(Ok(Event::new(EventKind::Any)));
+    }
 }
 
 impl Watch {
+    /// A way to ask for a look at the folder.
+    pub fn rescan(&self) -> Rescan {
+        self.rescan.clone()
+    }
+
     /// The next batch: at once the first, complete one, then one whenever objects or problems change.
     ///
     /// May be dropped and called again without losing a batch. While nobody asks, changes gather into one batch.
@@ -87,9 +104,11 @@ pub fn watch(dir: impl Into<PathBuf>, options: WatchOptions) -> Result<Watch, Fi
         watcher: None,
         open: HashSet::new(),
     };
-    let run = move || follower.run(&sender);
+    let (events_in, events) = mpsc::channel();
+    let rescan = Rescan(events_in.clone());
+    let run = move || follower.run(&sender, &events_in, &events);
     match thread::Builder::new().name("files".to_owned()).spawn(run) {
-        Ok(_) => Ok(Watch { batches }),
+        Ok(_) => Ok(Watch { batches, rescan }),
         Err(source) => Err(FilesError::Thread { dir, source }),
     }
 }
@@ -107,10 +126,14 @@ struct Follower {
 type Events = mpsc::Receiver<notify::Result<Event>>;
 
 impl Follower {
-    fn run(mut self, batches: &tokio::sync::mpsc::Sender<Batch>) {
-        let (events_in, events) = mpsc::channel();
+    fn run(
+        mut self,
+        batches: &tokio::sync::mpsc::Sender<Batch>,
+        events_in: &mpsc::Sender<notify::Result<Event>>,
+        events: &Events,
+    ) {
         // Before the first look, so that nothing falls between the two.
-        self.subscribe(&events_in);
+        self.subscribe(events_in);
         loop {
             let started = Instant::now();
             let batch = self.loader.scan();
@@ -120,9 +143,9 @@ impl Follower {
             {
                 return;
             }
-            self.subscribe(&events_in);
+            self.subscribe(events_in);
             let deadline = Instant::now() + self.poll.max(took * POLL_SHARE);
-            if !self.wait(&events, deadline, batches) {
+            if !self.wait(events, deadline, batches) {
                 return;
             }
         }

@@ -345,3 +345,20 @@ fn problems_are_shared_while_they_do_not_change() {
     let first = folder.scan().problems;
     assert!(Arc::ptr_eq(&first, &folder.scan().problems));
 }
+
+#[test]
+fn the_place_of_an_object_is_the_line_of_its_name() {
+    let both = format!("{}---\n{}", config_map("one", "1"), config_map("two", "2"));
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.yaml"), &both).unwrap();
+    let mut loader = FileLoader::new(dir.path(), Box::new(Timestamp::now)).unwrap();
+    let batch = loader.scan();
+    let names = ["ConfigMap default/one", "ConfigMap default/two"].map(|name| applied(&batch, name).name());
+    for name in names {
+        let place = loader.place_of(&name).unwrap();
+        assert_eq!(place.file, dir.path().join("a.yaml"));
+        let line = both.lines().nth(usize::try_from(place.line).unwrap() - 1).unwrap();
+        assert!(line.contains(&format!("name: {}", name.name)), "{place:?}");
+        assert_eq!(place.excerpt.as_deref(), Some(line));
+    }
+}

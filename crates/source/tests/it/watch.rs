@@ -209,3 +209,19 @@ fn a_missing_folder_is_an_error_at_once() {
     assert!(matches!(error, FilesError::Missing(_)));
     assert!(error.to_string().ends_with("missing does not exist"), "{error}");
 }
+
+#[test]
+fn a_look_at_the_folder_can_be_asked_for() {
+    let options = WatchOptions {
+        poll: Duration::from_mins(10),
+        uses_events: false,
+        ..WatchOptions::default()
+    };
+    let mut watched = Watched::new(&[("a.yaml", &config_map("one", "0"))], options);
+    let rescan = watched.watch.rescan();
+    let changes = watched.after(|dir| {
+        write(&dir.join("a.yaml"), &config_map("one", "1"));
+        rescan.ask();
+    });
+    assert_eq!(changes, ["apply ConfigMap default/one"]);
+}
