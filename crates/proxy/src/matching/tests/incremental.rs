@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_ir::{Host, HostPattern, PathMatch, Pattern, reference::Request};
+use gatewright_ir::{Field, Host, HostPattern, PathMatch, Pattern, TextMatch, reference::Request};
 use imbl::OrdMap;
 
 use super::{
@@ -101,4 +101,38 @@ fn a_pattern_is_held_once_and_only_while_it_is_used() {
     let table = ListenerTable::compile(&host(&[]), Some(&table));
     assert_eq!(table.patterns(), 0);
     assert!(find(&table, &get("x", "/y/z")).is_none());
+}
+
+#[test]
+fn entries_that_share_a_path_come_and_go_one_by_one() {
+    let used = rule("used");
+    let entry_of = |n: usize| {
+        let mut entry = entry(PathMatch::Prefix("/a".into()), &format!("r/{n:02}"), &used);
+        Arc::make_mut(&mut entry).matches.headers = Box::new([Field {
+            name: "x".into(),
+            value: TextMatch::Exact(n.to_string().into()),
+        }]);
+        entry
+    };
+    let mut host = Host {
+        entries: (0..12).map(entry_of).collect(),
+    };
+    let mut table: Option<ListenerTable> = None;
+    for taken in [5, 0, 11, 3, 4, 1, 10, 2, 9, 6, 8, 7] {
+        let listener = listener(OrdMap::unit(HostPattern::Any, Arc::new(host.clone())));
+        let followed = ListenerTable::compile(&listener, table.as_ref());
+        for n in 0..12 {
+            let mut request = get("a", "/a/b");
+            request.headers = vec![("x".into(), n.to_string())];
+            let is_there = find(&followed, &request).is_some();
+            assert_eq!(
+                is_there,
+                host.entries.iter().any(|entry| **entry == *entry_of(n)),
+                "{n} before {taken}"
+            );
+        }
+        table = Some(followed);
+        host.entries.remove(&entry_of(taken));
+    }
+    assert!(host.entries.is_empty());
 }

@@ -81,7 +81,7 @@ fn apply(listener: &mut Listener, edit: Edit) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn a_compiled_table_answers_like_the_reference_matcher(
@@ -127,7 +127,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn a_table_that_follows_changes_equals_one_compiled_afresh(
