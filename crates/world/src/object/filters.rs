@@ -4,7 +4,7 @@
 //! of filters that cannot be applied.
 
 use gatewright_api::httproutes as api;
-use gatewright_ir::{Filters, HeaderChange, PathChange, Redirect, Rewrite, Scheme};
+use gatewright_ir::{Filters, HeaderChange, PathChange, Redirect, Rewrite, Scheme, Text};
 
 use super::{Refusal, RefusalCause};
 use crate::Interner;
@@ -67,11 +67,11 @@ fn reduce_one(filter: &Filter, into: &mut Filters, names: &mut Interner) -> Resu
     } = filter;
     match r#type {
         Type::RequestHeaderModifier => match request_header_modifier {
-            Some(change) => into.request_headers = Some(request_headers(change, names)),
+            Some(change) => into.request_headers = Some(request_headers(change, names)?),
             None => return missing("requestHeaderModifier"),
         },
         Type::ResponseHeaderModifier => match response_header_modifier {
-            Some(change) => into.response_headers = Some(response_headers(change, names)),
+            Some(change) => into.response_headers = Some(response_headers(change, names)?),
             None => return missing("responseHeaderModifier"),
         },
         Type::RequestRedirect => match request_redirect {
@@ -99,35 +99,74 @@ fn reduce_one(filter: &Filter, into: &mut Filters, names: &mut Interner) -> Resu
 /// Header names compare without case; keeping them in lower case makes that a byte comparison.
 macro_rules! header_change {
     ($function:ident, $type:ty) => {
-        fn $function(change: &$type, names: &mut Interner) -> HeaderChange {
-            HeaderChange {
-                set: change
-                    .set
-                    .iter()
-                    .flatten()
-                    .map(|header| pair(&header.name, &header.value, names))
-                    .collect(),
-                add: change
-                    .add
-                    .iter()
-                    .flatten()
-                    .map(|header| pair(&header.name, &header.value, names))
-                    .collect(),
-                remove: change
-                    .remove
-                    .iter()
-                    .flatten()
-                    .map(|name| names.text(&name.to_ascii_lowercase()))
-                    .collect(),
-            }
+        fn $function(change: &$type, names: &mut Interner) -> Result<HeaderChange, (RefusalCause, String)> {
+            let set = change
+                .set
+                .iter()
+                .flatten()
+                .map(|header| pair(&header.name, &header.value, names));
+            let set = set.collect::<Result<_, _>>()?;
+            let add = change
+                .add
+                .iter()
+                .flatten()
+                .map(|header| pair(&header.name, &header.value, names));
+            let add = add.collect::<Result<_, _>>()?;
+            let remove = change
+                .remove
+                .iter()
+                .flatten()
+                .map(|name| header_name(name, names));
+            Ok(HeaderChange {
+                set,
+                add,
+                remove: remove.collect::<Result<_, _>>()?,
+            })
         }
     };
 }
 header_change!(request_headers, api::HttpRouteRulesFiltersRequestHeaderModifier);
 header_change!(response_headers, api::HttpRouteRulesFiltersResponseHeaderModifier);
 
-fn pair(name: &str, value: &str, names: &mut Interner) -> (gatewright_ir::Text, gatewright_ir::Text) {
-    (names.text(&name.to_ascii_lowercase()), names.text(value))
+/// Headers that say where a message ends or to whom it goes: the proxy's alone, for who could change them could smuggle.
+const FRAMING: &[&str] = &[
+    "connection",
+    "content-length",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+fn header_name(name: &str, names: &mut Interner) -> Result<Text, (RefusalCause, String)> {
+    let lower = name.to_ascii_lowercase();
+    if FRAMING.contains(&lower.as_str()) {
+        let hint = if lower == "host" {
+            "; use a URLRewrite filter for the host"
+        } else {
+            ""
+        };
+        return Err((
+            RefusalCause::Unsupported,
+            format!("the header {name} belongs to the proxy and cannot be changed{hint}"),
+        ));
+    }
+    Ok(names.text(&lower))
+}
+
+fn pair(name: &str, value: &str, names: &mut Interner) -> Result<(Text, Text), (RefusalCause, String)> {
+    if value
+        .chars()
+        .any(|character| character.is_control() && character != '\t')
+    {
+        return Err((
+            RefusalCause::Invalid,
+            format!("the value of header {name} must not hold control characters"),
+        ));
+    }
+    Ok((header_name(name, names)?, names.text(value)))
 }
 
 fn redirect(
