@@ -1,0 +1,27 @@
+//! From a request head to a finished exchange: routing, filters, the choice of a backend, retries, timeouts, and the two
+//! bodies that travel in opposite directions.
+//!
+//! The codecs in `h1` and `h2` hand requests in and implement [`Downstream`]; `upstream` provides the other side. Nothing
+//! here knows how either side looks on the wire.
+
+mod answer;
+mod attempt;
+mod body;
+mod client;
+mod decide;
+mod exchange;
+mod fields;
+mod request;
+mod table;
+mod tunnel;
+
+pub(crate) use answer::{Reason, phrase};
+pub(crate) use attempt::{Ending, Job, Report, forward};
+pub(crate) use body::{BodyError, Fill, Incoming, Outgoing};
+pub(crate) use client::{Client, Secured, Traffic, count};
+pub(crate) use decide::{Asked, Content, Decision, Forward, LocalAnswer, Prepared, decide};
+pub(crate) use exchange::{Downstream, Watched};
+pub(crate) use fields::{Changes, Sender, added_response_fields, is_forwardable_upgrade, request_fields, response_fields};
+pub(crate) use request::{Field, RequestFacts, RequestParts, ResponseView, is_idempotent};
+pub(crate) use table::{Held, HeldListener, HeldRoute, Table};
+pub(crate) use tunnel::{End, tunnel};

@@ -1,0 +1,227 @@
+//! The routing table of an address and port, and a worker's hold on it.
+//!
+//! A [`Table`] is immutable and shared by all workers; the handle compiles a new one when the IR changes and swaps it in. A
+//! [`Held`] adds what a worker looks up once per table instead of once per request: counters, and the endpoints of
+//! clusters.
+
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    fmt,
+    rc::Rc,
+    sync::Arc,
+};
+
+use ahash::AHashMap;
+use gatewright_ir::{Cluster, ClusterId, HttpSettings, Listener, Origin, Protocol, Target};
+use imbl::OrdMap;
+
+use crate::{
+    dns::Names,
+    forward::Reason,
+    matching::{BindTable, CompiledBackend, CompiledRule, ListenerTable},
+    metrics::{ListenerCounters, RouteCounters},
+    tls::TlsTable,
+    upstream::ClusterView,
+    worker::Worker,
+};
+
+/// What happens to the requests of one address and port.
+pub(crate) struct Table {
+    listeners: Vec<Routed>,
+    by_host: BindTable<usize>,
+    clusters: OrdMap<ClusterId, Arc<Cluster>>,
+    names: Arc<AHashMap<ClusterId, Names>>,
+    tls: Option<TlsTable>,
+    settings: Arc<HttpSettings>,
+}
+
+/// One listener with its routes.
+struct Routed {
+    listener: Arc<Listener>,
+    routes: ListenerTable,
+}
+
+impl Table {
+    /// Compiles the listeners that share an address and a port. What `previous` has compiled is taken over.
+    pub(crate) fn compile(
+        listeners: &[Arc<Listener>],
+        clusters: OrdMap<ClusterId, Arc<Cluster>>,
+        names: Arc<AHashMap<ClusterId, Names>>,
+        previous: Option<&Self>,
+    ) -> Self {
+        let mut before: AHashMap<&Origin, &Routed> = AHashMap::default();
+        for routed in previous.into_iter().flat_map(|previous| &previous.listeners) {
+            before.insert(&routed.listener.origin, routed);
+        }
+        let compile = |listener: &Arc<Listener>| {
+            let before = before.get(&listener.origin).map(|routed| &routed.routes);
+            Routed {
+                listener: Arc::clone(listener),
+                routes: ListenerTable::compile(listener, before),
+            }
+        };
+        let is_tls = |listener: &Arc<Listener>| matches!(listener.protocol, Protocol::Https { .. });
+        Self {
+            by_host: BindTable::new(listeners.iter().map(|listener| &listener.hostname).zip(0..)),
+            tls: listeners
+                .iter()
+                .any(is_tls)
+                .then(|| TlsTable::compile(listeners, previous.and_then(Self::tls))),
+            settings: listeners.first().map(|first| Arc::clone(&first.settings)).unwrap_or_default(),
+            listeners: listeners.iter().map(compile).collect(),
+            clusters,
+            names,
+        }
+    }
+
+    /// What concerns connections before any request says whose listener it is for.
+    pub(crate) fn settings(&self) -> &Arc<HttpSettings> {
+        &self.settings
+    }
+
+    /// The TLS configuration, if connections begin with a handshake.
+    pub(crate) fn tls(&self) -> Option<&TlsTable> {
+        self.tls.as_ref()
+    }
+
+    fn cluster(&self, id: &ClusterId, worker: &Worker) -> Option<ClusterView> {
+        let cluster = self.clusters.get(id)?;
+        Some(ClusterView::new(cluster, self.names.get(id).cloned(), &worker.endpoints))
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Table")
+            .field("listeners", &self.listeners.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A worker's hold on a table.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// The table.
+    pub(crate) table: Arc<Table>,
+    listeners: Vec<OnceCell<Rc<HeldListener>>>,
+}
+
+/// A worker's hold on one listener.
+pub(crate) struct HeldListener {
+    /// The listener.
+    pub(crate) listener: Arc<Listener>,
+    /// What is counted about it.
+    pub(crate) counters: Arc<ListenerCounters>,
+    routes: RefCell<AHashMap<usize, Rc<HeldRoute>>>,
+}
+
+/// A worker's hold on one rule.
+pub(crate) struct HeldRoute {
+    /// The rule.
+    pub(crate) rule: Arc<CompiledRule>,
+    /// What is counted about its route.
+    pub(crate) counters: Arc<RouteCounters>,
+    /// Where in its sequence the choice of backends is.
+    sequence: Cell<u64>,
+    clusters: RefCell<Vec<(usize, Rc<ClusterView>)>>,
+}
+
+impl Held {
+    /// Takes hold of a table.
+    pub(crate) fn new(table: Arc<Table>) -> Self {
+        Self {
+            listeners: table.listeners.iter().map(|_| OnceCell::new()).collect(),
+            table,
+        }
+    }
+
+    /// The listener that a host belongs to, with its routes.
+    pub(crate) fn listener(&self, host: &str, worker: &Worker) -> Option<(&Rc<HeldListener>, &ListenerTable)> {
+        let index = *self.table.by_host.listener(host)?;
+        Some((self.hold(index, worker)?, &self.table.listeners.get(index)?.routes))
+    }
+
+    /// The listener that requests count for which reach none.
+    pub(crate) fn first_listener(&self, worker: &Worker) -> Option<&Rc<HeldListener>> {
+        self.hold(0, worker)
+    }
+
+    fn hold(&self, index: usize, worker: &Worker) -> Option<&Rc<HeldListener>> {
+        let listener = &self.table.listeners.get(index)?.listener;
+        let hold = || {
+            Rc::new(HeldListener {
+                listener: Arc::clone(listener),
+                counters: worker.metrics.listener(&listener.origin),
+                routes: RefCell::default(),
+            })
+        };
+        Some(self.listeners.get(index)?.get_or_init(hold))
+    }
+}
+
+impl HeldListener {
+    /// A worker's hold on a rule of this listener.
+    pub(crate) fn route(&self, rule: &Arc<CompiledRule>) -> Rc<HeldRoute> {
+        let mut routes = self.routes.borrow_mut();
+        // The held rule keeps this address from being used again.
+        let held = routes.entry(Arc::as_ptr(rule).addr()).or_insert_with(|| {
+            Rc::new(HeldRoute {
+                rule: Arc::clone(rule),
+                counters: self.counters.route(&rule.rule.origin),
+                sequence: Cell::new(fastrand::u64(..)),
+                clusters: RefCell::default(),
+            })
+        });
+        Rc::clone(held)
+    }
+}
+
+impl fmt::Debug for HeldListener {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("HeldListener").field(&self.listener.origin).finish()
+    }
+}
+
+/// The step of a sequence that covers any range evenly, however few of its members are looked at.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl HeldRoute {
+    /// The choice of a backend for the next request. Over any few requests the shares are close to the weights.
+    pub(crate) fn next_choice(&self) -> u64 {
+        let next = self.sequence.get().wrapping_add(GOLDEN);
+        self.sequence.set(next);
+        next
+    }
+
+    /// The backend that a choice means.
+    pub(crate) fn backend(&self, choice: u64) -> Option<&CompiledBackend> {
+        self.rule.choose(choice)
+    }
+
+    /// The endpoints of a backend.
+    pub(crate) fn cluster(
+        &self,
+        backend: &CompiledBackend,
+        table: &Table,
+        worker: &Worker,
+    ) -> Result<Rc<ClusterView>, Reason> {
+        let address = std::ptr::from_ref(backend).addr();
+        let mut clusters = self.clusters.borrow_mut();
+        if let Some((_, cluster)) = clusters.iter().find(|(known, _)| *known == address) {
+            return Ok(Rc::clone(cluster));
+        }
+        let cluster = match &backend.target {
+            Target::Cluster(id) => table.cluster(id, worker).ok_or(Reason::NoEndpoints)?,
+            Target::Unresolved(unresolved) => return Err((*unresolved).into()),
+        };
+        let cluster = Rc::new(cluster);
+        clusters.push((address, Rc::clone(&cluster)));
+        Ok(cluster)
+    }
+}
+
+impl fmt::Debug for HeldRoute {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("HeldRoute").field(&self.rule.rule.origin).finish()
+    }
+}

@@ -1,0 +1,236 @@
+//! The life of a client's HTTP/2 connection: a task per stream, limits, and a graceful end.
+
+use std::{
+    cell::Cell,
+    future::poll_fn,
+    rc::Rc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use gatewright_ir::HttpSettings;
+use h2::{
+    RecvStream,
+    server::{Builder, Connection, SendResponse},
+};
+use http::Request;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{
+    heads::{Fields, joined_cookies, request_parts},
+    stream::ServerStream,
+};
+use crate::{
+    forward::{
+        Client, Content, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide, forward,
+    },
+    worker::Worker,
+};
+
+/// Streams that a client may have open at once.
+const MOST_STREAMS: u32 = 100;
+/// How many bytes a client may send ahead, on one stream and on all.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Streams that were reset and are remembered, and resets that are tolerated before the connection is ended.
+const MOST_RESETS: usize = 100;
+/// Most bytes of responses that wait in one stream.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// Serves a connection that speaks HTTP/2.
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: Client) {
+    let held = client.bound.bind.current();
+    let settings = held.table.settings();
+    client.deadline.set(Instant::now(), settings.header_timeout);
+    let handshake = builder(settings).handshake::<_, Bytes>(stream);
+    let Some(Ok(connection)) = client.deadline.guard(handshake).await else {
+        return;
+    };
+    let mut life = Life {
+        peer: client.peer.ip().to_canonical().to_string().into(),
+        client: Rc::new(client),
+        open: Rc::new(Cell::new(0)),
+        is_ending: false,
+    };
+    life.run(connection, settings).await;
+}
+
+fn builder(settings: &HttpSettings) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(MOST_STREAMS)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(settings.max_header_bytes)
+        .max_concurrent_reset_streams(MOST_RESETS)
+        .max_pending_accept_reset_streams(MOST_RESETS)
+        .max_send_buffer_size(SEND_BUFFER);
+    builder
+}
+
+/// A connection while it lasts.
+struct Life {
+    client: Rc<Client>,
+    peer: Rc<str>,
+    /// Streams under way.
+    open: Rc<Cell<u32>>,
+    is_ending: bool,
+}
+
+impl Life {
+    async fn run<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        mut connection: Connection<S, Bytes>,
+        settings: &HttpSettings,
+    ) {
+        let mut was_idle = false;
+        poll_fn(|context| {
+            loop {
+                match connection.poll_accept(context) {
+                    Poll::Ready(Some(Ok((request, respond)))) => self.start(request, respond),
+                    // A broken connection breaks its streams as well.
+                    Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
+                    Poll::Pending => break,
+                }
+            }
+            let is_idle = self.open.get() == 0;
+            if is_idle && !std::mem::replace(&mut was_idle, is_idle) {
+                self.client.deadline.set(Instant::now(), settings.idle_timeout);
+            } else if !is_idle {
+                was_idle = false;
+                self.client.deadline.clear();
+            }
+            self.poll_end(context, &mut connection)
+        })
+        .await;
+    }
+
+    /// Announces the end when the connection is to be let go or was unused for too long.
+    fn poll_end<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        context: &mut Context<'_>,
+        connection: &mut Connection<S, Bytes>,
+    ) -> Poll<()> {
+        let is_over = self.client.deadline.poll(context).is_ready();
+        if (is_over || self.client.is_draining()) && !std::mem::replace(&mut self.is_ending, true) {
+            connection.graceful_shutdown();
+            // Polled again, so that the announcement is sent.
+            context.waker().wake_by_ref();
+            self.client.deadline.set(Instant::now(), LAST_WORDS);
+            return Poll::Pending;
+        }
+        // A client that does not go although nothing is under way.
+        if is_over && self.open.get() == 0 {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+
+    fn start(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        self.open.set(self.open.get() + 1);
+        let stream = Stream {
+            client: Rc::clone(&self.client),
+            peer: Rc::clone(&self.peer),
+            _open: Open {
+                count: Rc::clone(&self.open),
+                client: Rc::clone(&self.client),
+            },
+        };
+        tokio::task::spawn_local(stream.run(request, respond));
+    }
+}
+
+/// How long a client has to go after it was told to.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Counts a stream until it is over.
+struct Open {
+    count: Rc<Cell<u32>>,
+    client: Rc<Client>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.count.set(self.count.get() - 1);
+        if self.count.get() == 0 {
+            self.client.deadline.nudge().wake();
+        }
+    }
+}
+
+/// One stream while it lasts.
+struct Stream {
+    client: Rc<Client>,
+    peer: Rc<str>,
+    _open: Open,
+}
+
+impl Stream {
+    async fn run(self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        let started = Instant::now();
+        let (parts, body) = request.into_parts();
+        let mut stream = ServerStream::new(body, respond, parts.method == http::Method::HEAD);
+        let mut head = self.client.worker.stock.take_text();
+        match self.decide(&parts, &stream, &mut head) {
+            Decision::Forward(decided) => {
+                drop(parts);
+                self.forward(&mut stream, decided, &head, started).await;
+            }
+            Decision::Answer(answer) => reply(&self.client.worker, &mut stream, &answer, started),
+        }
+        self.client.worker.stock.give_text(head);
+    }
+
+    fn decide(&self, parts: &http::request::Parts, stream: &ServerStream, head: &mut Vec<u8>) -> Decision {
+        let client = &*self.client;
+        let held = client.bound.bind.current();
+        let cookies = joined_cookies(&parts.headers);
+        let fields = Fields::new(&parts.headers, cookies.as_deref());
+        let is_empty = stream.receiving.is_empty();
+        match request_parts(parts, &fields, client, is_empty, held.table.settings()) {
+            Ok(request) => decide(&held, client, &self.peer, &request, head),
+            Err(reason) => Decision::Answer(LocalAnswer::early(reason, held.first_listener(&client.worker))),
+        }
+    }
+
+    async fn forward(&self, stream: &mut ServerStream, decided: Forward, head: &[u8], started: Instant) {
+        let deadline = self.client.worker.deadline();
+        let job = Job {
+            worker: &self.client.worker,
+            deadline: &deadline,
+            forward: &decided,
+            head,
+            started,
+        };
+        let Report {
+            ending,
+            status,
+            traffic,
+            ..
+        } = forward(stream, job).await;
+        match ending {
+            Ending::Complete => count(&self.client.worker, &decided.listener, Some(&decided.route), status, None, started, traffic),
+            Ending::Answer(reason) => {
+                let answer = LocalAnswer {
+                    listener: Some(decided.listener),
+                    route: Some(decided.route),
+                    content: Content::Reason(reason),
+                };
+                reply(&self.client.worker, stream, &answer, started);
+            }
+            Ending::Aborted | Ending::Switched(_) => {
+                stream.abort();
+                count(&self.client.worker, &decided.listener, Some(&decided.route), status, None, started, traffic);
+            }
+        }
+    }
+}
+
+fn reply(worker: &Worker, stream: &mut ServerStream, answer: &LocalAnswer, started: Instant) {
+    stream.answer(&answer.content, answer.changes());
+    if let Some(listener) = &answer.listener {
+        let (status, reason) = (answer.content.status(), answer.content.reason());
+        count(worker, listener, answer.route.as_deref(), status, reason, started, Traffic::default());
+    }
+}

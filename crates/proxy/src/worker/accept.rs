@@ -1,0 +1,84 @@
+//! Accepts connections on one socket and starts a task for each.
+
+use std::{io, net::SocketAddr, rc::Rc, time::Duration};
+
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{BoundConnection, LocalBind, Worker, timer::Deadline};
+use crate::{
+    forward::{Client, Secured},
+    h1, h2, tls,
+};
+
+/// How long nothing is accepted after the process ran out of descriptors or memory.
+const BREATHER: Duration = Duration::from_millis(50);
+
+/// Accepts until it is aborted.
+pub(super) async fn run(worker: Rc<Worker>, bind: Rc<LocalBind>, socket: TcpListener) {
+    loop {
+        match socket.accept().await {
+            Ok((stream, peer)) => start(&worker, &bind, stream, peer),
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(address = %bind.shared.address, %error, "cannot accept connections");
+                tokio::time::sleep(BREATHER).await;
+            }
+        }
+    }
+}
+
+/// Whether only the connection that was to be accepted is lost.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
+    )
+}
+
+fn start(worker: &Rc<Worker>, bind: &Rc<LocalBind>, stream: TcpStream, peer: SocketAddr) {
+    worker.tick();
+    let deadline = worker.deadline();
+    let most = bind.current().table.settings().max_connections;
+    let Some(bound) = bind.admit(deadline.nudge(), most) else {
+        return;
+    };
+    // Best effort: a connection without it works, only slower.
+    _ = stream.set_nodelay(true);
+    let place = bound.place;
+    let task = tokio::task::spawn_local(serve(Rc::clone(worker), bound, deadline, stream, peer));
+    bind.started(place, task.abort_handle());
+}
+
+/// Serves one connection to its end.
+async fn serve(worker: Rc<Worker>, bound: BoundConnection, deadline: Deadline, stream: TcpStream, peer: SocketAddr) {
+    let held = bound.bind.current();
+    let mut client = Client {
+        worker,
+        bound,
+        deadline,
+        peer,
+        secured: None,
+    };
+    let Some(tls) = held.table.tls() else {
+        drop(held);
+        h1::serve_clear(stream, client).await;
+        return;
+    };
+    let timeout = held.table.settings().header_timeout;
+    match tls::accept(stream, tls, timeout).await {
+        Ok(accepted) => {
+            drop(held);
+            client.secured = Some(Secured {
+                listener: accepted.listener,
+            });
+            match accepted.alpn {
+                tls::Alpn::Http1 => Box::pin(h1::serve(accepted.stream, client, h1::Reader::default())).await,
+                tls::Alpn::Http2 => Box::pin(h2::serve(accepted.stream, client)).await,
+            }
+        }
+        Err(error) => {
+            tracing::debug!(%peer, %error, "TLS handshake failed");
+            client.bound.bind.counters.tls_failed(error.reason());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! An address and port that is listened on: what all workers share about it, and what each keeps for itself.
+//!
+//! The routing table is swapped in from outside. A worker takes it over when the next request comes, into a [`Held`] of
+//! its own, so that requests count references on their own thread only.
+
+use std::{
+    cell::{Cell, RefCell},
+    net::SocketAddr,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+
+use arc_swap::{ArcSwap, Cache};
+use tokio::task::AbortHandle;
+
+use super::{Worker, timer::Nudge};
+use crate::{
+    forward::{Held, Table},
+    metrics::BindCounters,
+};
+
+/// What all workers share about an address and port.
+#[derive(Debug)]
+pub(crate) struct Bind {
+    /// The address that is listened on.
+    pub(crate) address: SocketAddr,
+    /// What happens to requests.
+    pub(crate) table: Arc<ArcSwap<Table>>,
+    /// Open connections over all workers.
+    connections: AtomicU32,
+}
+
+impl Bind {
+    /// A bind that nobody listens on yet.
+    pub(crate) fn new(address: SocketAddr, table: Arc<Table>) -> Arc<Self> {
+        Arc::new(Self {
+            address,
+            table: Arc::new(ArcSwap::new(table)),
+            connections: AtomicU32::new(0),
+        })
+    }
+}
+
+/// What one worker keeps about an address and port.
+#[derive(Debug)]
+pub(crate) struct LocalBind {
+    pub(crate) shared: Arc<Bind>,
+    pub(crate) counters: Arc<BindCounters>,
+    cache: RefCell<Cache<Arc<ArcSwap<Table>>, Arc<Table>>>,
+    held: RefCell<Rc<Held>>,
+    is_draining: Cell<bool>,
+    open: RefCell<Vec<Option<Open>>>,
+    free: RefCell<Vec<usize>>,
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+struct Open {
+    nudge: Nudge,
+    task: Option<AbortHandle>,
+}
+
+impl LocalBind {
+    /// Prepares a worker's part.
+    pub(crate) fn new(shared: Arc<Bind>, worker: &Worker) -> Rc<Self> {
+        let mut cache = Cache::new(Arc::clone(&shared.table));
+        let held = Rc::new(Held::new(Arc::clone(cache.load())));
+        Rc::new(Self {
+            counters: worker.metrics.bind(shared.address),
+            cache: RefCell::new(cache),
+            held: RefCell::new(held),
+            is_draining: Cell::new(false),
+            open: RefCell::default(),
+            free: RefCell::default(),
+            shared,
+        })
+    }
+
+    /// The routing table as it is now.
+    pub(crate) fn current(&self) -> Rc<Held> {
+        let mut cache = self.cache.borrow_mut();
+        let table = cache.load();
+        let mut held = self.held.borrow_mut();
+        if !Arc::ptr_eq(table, &held.table) {
+            *held = Rc::new(Held::new(Arc::clone(table)));
+        }
+        Rc::clone(&held)
+    }
+
+    /// Whether connections are to be let go.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.get()
+    }
+
+    /// Lets connections go: those that wait for a request end now, the others after their response.
+    pub(crate) fn drain(&self) {
+        self.is_draining.set(true);
+        for open in self.open.borrow().iter().flatten() {
+            open.nudge.wake();
+        }
+    }
+
+    /// Ends all connections at once.
+    pub(crate) fn abort(&self) {
+        for open in self.open.borrow().iter().flatten() {
+            if let Some(task) = &open.task {
+                task.abort();
+            }
+        }
+    }
+
+    /// Whether no connection is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.borrow().len() == self.open.borrow().len()
+    }
+
+    /// Counts a new connection in, unless there are too many.
+    pub(crate) fn admit(self: &Rc<Self>, nudge: Nudge, most: u32) -> Option<BoundConnection> {
+        if self.shared.connections.fetch_add(1, Relaxed) >= most {
+            self.shared.connections.fetch_sub(1, Relaxed);
+            self.counters.refused.add(1);
+            return None;
+        }
+        self.counters.accepted.add(1);
+        let mut open = self.open.borrow_mut();
+        let entry = Some(Open { nudge, task: None });
+        let place = match self.free.borrow_mut().pop() {
+            Some(place) => {
+                if let Some(free) = open.get_mut(place) {
+                    *free = entry;
+                }
+                place
+            }
+            None => {
+                open.push(entry);
+                open.len() - 1
+            }
+        };
+        Some(BoundConnection {
+            bind: Rc::clone(self),
+            place,
+        })
+    }
+
+    /// Remembers how to end a connection.
+    pub(crate) fn started(&self, place: usize, task: AbortHandle) {
+        if let Some(Some(open)) = self.open.borrow_mut().get_mut(place) {
+            open.task = Some(task);
+        }
+    }
+}
+
+/// A connection's membership in its bind; dropping it counts the connection out.
+#[derive(Debug)]
+pub(crate) struct BoundConnection {
+    pub(crate) bind: Rc<LocalBind>,
+    /// The connection's place among the open ones.
+    pub(crate) place: usize,
+}
+
+impl Drop for BoundConnection {
+    fn drop(&mut self) {
+        self.bind.shared.connections.fetch_sub(1, Relaxed);
+        self.bind.counters.closed.add(1);
+        if let Some(place) = self.bind.open.borrow_mut().get_mut(self.place) {
+            *place = None;
+        }
+        self.bind.free.borrow_mut().push(self.place);
+    }
+}

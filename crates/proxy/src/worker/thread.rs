@@ -1,0 +1,217 @@
+//! One worker thread: starts it, carries out commands, sweeps what has expired, and ends it.
+
+use std::{
+    cell::{Cell, RefCell},
+    io,
+    rc::Rc,
+    sync::Arc,
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use tokio::{runtime::LocalOptions, sync::mpsc, task::AbortHandle};
+
+use super::{
+    accept,
+    bind::{Bind, LocalBind},
+    buffer::Stock,
+    command::Command,
+    timer::{Deadline, Wheel},
+};
+use crate::{metrics::WorkerMetrics, upstream::Registry};
+
+/// How often unused upstream connections are looked through.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// What every connection of a worker can reach.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) stock: Stock,
+    pub(crate) metrics: Arc<WorkerMetrics>,
+    pub(crate) endpoints: Registry,
+    wheel: Rc<Wheel>,
+    recent: Cell<Instant>,
+}
+
+impl Worker {
+    fn new(metrics: Arc<WorkerMetrics>) -> Rc<Self> {
+        Rc::new(Self {
+            stock: Stock::default(),
+            metrics,
+            endpoints: Registry::default(),
+            wheel: Wheel::new(),
+            recent: Cell::new(Instant::now()),
+        })
+    }
+
+    /// Reads the clock.
+    pub(crate) fn tick(&self) -> Instant {
+        let now = Instant::now();
+        self.recent.set(now);
+        now
+    }
+
+    /// When the clock was read last: never in the future, and while requests are served never long ago.
+    pub(crate) fn recent(&self) -> Instant {
+        self.recent.get()
+    }
+
+    /// A deadline of this worker's.
+    pub(crate) fn deadline(&self) -> Deadline {
+        self.wheel.deadline()
+    }
+}
+
+/// A running worker, as the rest of the process sees it.
+#[derive(Debug)]
+pub(crate) struct WorkerHandle {
+    commands: mpsc::UnboundedSender<Command>,
+    pub(crate) metrics: Arc<WorkerMetrics>,
+    thread: JoinHandle<()>,
+}
+
+impl WorkerHandle {
+    /// Starts a worker.
+    pub(crate) fn start(index: usize) -> io::Result<Self> {
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let metrics = Arc::new(WorkerMetrics::default());
+        let counted = Arc::clone(&metrics);
+        let (ready, started) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name(format!("proxy-{index}"))
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_io()
+                    .enable_time()
+                    .build_local(LocalOptions::default());
+                match runtime {
+                    Ok(runtime) => {
+                        // The one who waits is `start` below, which does not go away before it has an answer.
+                        _ = ready.send(Ok(()));
+                        runtime.block_on(run(Worker::new(counted), inbox));
+                    }
+                    Err(error) => _ = ready.send(Err(error)),
+                }
+            })?;
+        match started.recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(io::Error::other("the worker thread ended at once")),
+        }
+        Ok(Self {
+            commands,
+            metrics,
+            thread,
+        })
+    }
+
+    /// Gives an order. A worker that has ended takes none.
+    pub(crate) fn send(&self, command: Command) {
+        _ = self.commands.send(command);
+    }
+
+    /// Waits for the end of the thread. Blocks.
+    pub(crate) fn join(self) {
+        drop(self.commands);
+        // A worker that panicked has already said so on its own thread.
+        _ = self.thread.join();
+    }
+}
+
+/// The sockets that a worker accepts on, and those whose last connections are still open.
+#[derive(Default)]
+struct Binds {
+    listening: Vec<Listening>,
+    draining: Vec<Rc<LocalBind>>,
+}
+
+struct Listening {
+    bind: Rc<LocalBind>,
+    task: AbortHandle,
+}
+
+async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
+    tokio::task::spawn_local(Rc::clone(&worker.wheel).run());
+    let binds = Rc::new(RefCell::new(Binds::default()));
+    tokio::task::spawn_local(sweep(Rc::clone(&worker), Rc::clone(&binds)));
+    while let Some(command) = inbox.recv().await {
+        match command {
+            Command::Listen { bind, socket, done } => {
+                match listen(&worker, bind, socket) {
+                    Ok(listening) => binds.borrow_mut().listening.push(listening),
+                    Err(error) => tracing::error!(%error, "a listening socket cannot be watched"),
+                }
+                _ = done.send(());
+            }
+            Command::Close { bind, drain, done } => {
+                let removed = {
+                    let mut binds = binds.borrow_mut();
+                    let place = binds.listening.iter().position(|one| Arc::ptr_eq(&one.bind.shared, &bind));
+                    place.map(|place| binds.listening.swap_remove(place))
+                };
+                if let Some(Listening { bind, task }) = removed {
+                    binds.borrow_mut().draining.push(Rc::clone(&bind));
+                    stop_accepting(task).await;
+                    bind.drain();
+                    tokio::task::spawn_local(force(bind, drain));
+                }
+                _ = done.send(());
+            }
+            Command::Stop { grace } => {
+                stop(&binds, grace).await;
+                return;
+            }
+        }
+    }
+}
+
+fn listen(worker: &Rc<Worker>, bind: Arc<Bind>, socket: std::net::TcpListener) -> io::Result<Listening> {
+    let socket = tokio::net::TcpListener::from_std(socket)?;
+    let bind = LocalBind::new(bind, worker);
+    let task = tokio::task::spawn_local(accept::run(Rc::clone(worker), Rc::clone(&bind), socket));
+    Ok(Listening {
+        bind,
+        task: task.abort_handle(),
+    })
+}
+
+/// Ends the task that accepts, and with it the socket, before going on.
+async fn stop_accepting(task: AbortHandle) {
+    task.abort();
+    while !task.is_finished() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Ends what is still open when the time is over.
+async fn force(bind: Rc<LocalBind>, after: Duration) {
+    tokio::time::sleep(after).await;
+    bind.abort();
+}
+
+async fn sweep(worker: Rc<Worker>, binds: Rc<RefCell<Binds>>) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        let mut binds = binds.borrow_mut();
+        binds.draining.retain(|bind| !bind.is_empty());
+        for listening in &binds.listening {
+            // Lets go of an outdated table even when no request comes.
+            listening.bind.current();
+        }
+        worker.endpoints.sweep(Instant::now());
+    }
+}
+
+/// Closes all sockets and waits for connections to end, but no longer than asked.
+async fn stop(binds: &RefCell<Binds>, grace: Duration) {
+    let Binds { listening, mut draining } = std::mem::take(&mut *binds.borrow_mut());
+    for Listening { bind, task } in listening {
+        stop_accepting(task).await;
+        bind.drain();
+        draining.push(bind);
+    }
+    let deadline = Instant::now() + grace;
+    while draining.iter().any(|bind| !bind.is_empty()) && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
