@@ -1,0 +1,27 @@
+//! The proxy from outside: gateways in, bytes on sockets, facts and numbers out.
+//!
+//! Every test starts a proxy of its own through the public API, with backends and clients that the test plays itself, on
+//! loopback. Nothing here looks inside.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "the helpers of a test may fail the test; clippy's exemption covers only the test functions themselves"
+)]
+
+mod answers;
+mod forwarded;
+mod hardening;
+mod http2;
+mod lifecycle;
+mod listeners;
+mod paths;
+mod pooling;
+mod routing;
+mod slow;
+mod smuggling;
+mod streaming;
+mod support;
+mod tls;
+mod upgrade;
