@@ -1,1 +1,19 @@
-//! What tests, demos and benchmarks drive real programs with
+//! Drivers for real programs, and the benchmarks made with them.
+//!
+//! The binary `bench` compares the proxy with its peers and measures the planner; tests use the same parts at a smaller
+//! scale. Nothing outside tests and benchmarks may depend on this crate.
+
+pub mod bench;
+pub mod figures;
+pub mod memory;
+pub mod process;
+pub mod statistics;
+pub mod worlds;
+
+use std::io::Write;
+
+/// Tells the person in front of the terminal what is going on; on stderr, for stdout carries the results.
+pub fn say(line: impl std::fmt::Display) {
+    // Nobody may be reading, which is no reason to stop measuring.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
