@@ -217,7 +217,6 @@ async fn heads_that_break_the_grammar_are_refused() {
         "G\u{1}T / HTTP/1.1\r\nHost: a.test\r\n\r\n",
         "G(T / HTTP/1.1\r\nHost: a.test\r\n\r\n",
         "GET  / HTTP/1.1\r\nHost: a.test\r\n\r\n",
-        "GET /  HTTP/1.1\r\nHost: a.test\r\n\r\n",
         "GET\t/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
         " GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
         "GET / HTTP/1.1 \r\nHost: a.test\r\n\r\n",
@@ -314,6 +313,11 @@ async fn versions_nobody_has_defined_are_refused() {
     let rig = Rig::new().await;
     rig.refuses("GET / HTTP/1.2\r\nHost: a.test\r\n\r\n", &[505, 426]).await;
     rig.refuses("GET / HTTP/9.9\r\nHost: a.test\r\n\r\n", &[505, 426]).await;
+    // What stands behind the second blank is taken for a version.
+    rig.refuses("GET /  HTTP/1.1\r\nHost: a.test\r\n\r\n", &[505, 400])
+        .await;
+    rig.refuses("GET /a b HTTP/1.1\r\nHost: a.test\r\n\r\n", &[505, 400])
+        .await;
     rig.refuses("GET / HTTP/1.10\r\nHost: a.test\r\n\r\n", &[505, 426, 400])
         .await;
 }

@@ -314,7 +314,6 @@ async fn what_would_mean_something_else_in_http_1_is_refused() {
         with(":path", "/a HTTP/1.1\r\nHost: b.test\r\n\r\nGET /"),
         with(":path", "/a\tb"),
         with(":path", "/a\u{0}"),
-        with(":path", "/a#b"),
         with(":path", ""),
         with(":path", "a"),
         with(":path", "*"),
@@ -347,6 +346,17 @@ async fn what_would_mean_something_else_in_http_1_is_refused() {
     backend.quiet().await;
     assert_eq!(backend.count(), 1, "{:#?}", backend.requests());
     backend.saw_no_garbage();
+}
+
+#[tokio::test]
+async fn a_fragment_in_a_path_reaches_no_backend() {
+    // The library cuts it off before anybody could refuse it; what is routed and forwarded is the rest.
+    let (_running, backend, port) = rig().await;
+    let mut client = RawHttp2::connect(here(port)).await;
+    client.request(1, &with(":path", "/a#b")).await;
+    if !client.outcome(1).await.is_refused() {
+        assert_eq!(backend.only().target, "/a");
+    }
 }
 
 #[tokio::test]

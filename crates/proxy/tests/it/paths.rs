@@ -100,7 +100,8 @@ async fn rule_and_backend_agree_on_every_spelling_of_a_path() {
             let before = backend.count();
             let mut client = Client::connect(here(port)).await;
             let response = client.get("a.test", &target).await;
-            if response.status == 400 {
+            // A blank within the target makes the rest of it a strange version.
+            if matches!(response.status, 400 | 505) {
                 assert_eq!(backend.count(), before, "{target}");
                 refused += 1;
                 continue;

@@ -162,26 +162,6 @@ async fn a_client_that_does_not_read_is_cut() {
 }
 
 #[tokio::test]
-async fn a_backend_that_stops_in_its_answer_is_given_up() {
-    let mut backend = Backend::manual().await;
-    let port = free_port();
-    let plan = Plan::new()
-        .http("web", port)
-        .settings(|settings| settings.body_timeout = SHORT)
-        .all_to("backend")
-        .cluster("backend", &[backend.address]);
-    let _running = Running::serving(plan).await;
-    let mut client = Client::connect(here(port)).await;
-    client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").await;
-    let mut served = backend.accept().await;
-    served.request().await;
-    served.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf").await;
-    client.head().await;
-    assert_eq!(client.rest().await, b"half");
-    served.ended().await;
-}
-
-#[tokio::test]
 async fn connections_beyond_the_limit_are_refused() {
     let (running, _backend, port) = rig(|settings| settings.max_connections = 4).await;
     let mut kept = Vec::new();

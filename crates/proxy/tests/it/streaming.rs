@@ -26,7 +26,8 @@ async fn rig() -> (Running, Manual, u16) {
         .http("web", port)
         .all_to("backend")
         .cluster("backend", &[backend.address]);
-    (Running::serving(plan).await, backend, port)
+    // One worker, so that all clients share one pool.
+    (Running::with_workers(1, [plan]).await, backend, port)
 }
 
 #[tokio::test]
@@ -331,7 +332,7 @@ async fn every_split_of_a_request_into_packets_means_the_same() {
 
 #[tokio::test]
 async fn a_response_that_breaks_off_is_not_made_whole() {
-    for head in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
+    for head in ["Content-Length: 11", "Transfer-Encoding: chunked"] {
         let (_running, mut backend, port) = rig().await;
         let mut client = Client::connect(here(port)).await;
         client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").await;

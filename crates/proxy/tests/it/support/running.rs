@@ -15,7 +15,7 @@ use super::{
     soon,
 };
 
-/// A proxy with two workers, and the facts it sent.
+/// A proxy, and the facts it sent.
 pub(crate) struct Running {
     pub(crate) proxy: Proxy,
     pub(crate) facts: UnboundedReceiver<Fact>,
@@ -24,11 +24,12 @@ pub(crate) struct Running {
 impl Running {
     /// A proxy that serves these gateways.
     pub(crate) async fn with(plans: impl IntoIterator<Item = Plan>) -> Self {
-        let settings = ProxySettings {
-            workers: 2,
-            ..ProxySettings::default()
-        };
-        let (proxy, facts) = Proxy::start(settings).unwrap();
+        Self::with_workers(2, plans).await
+    }
+
+    /// A proxy with so many workers.
+    pub(crate) async fn with_workers(workers: usize, plans: impl IntoIterator<Item = Plan>) -> Self {
+        let (proxy, facts) = Proxy::start(ProxySettings { workers }).unwrap();
         let running = Self { proxy, facts };
         running.apply(plans).await;
         running
