@@ -1,0 +1,109 @@
+//! What `/status` answers and `gatewright status` reads: one document, written by the server and read by the client.
+//!
+//! `objects` are exactly as they would stand in Kubernetes; the summaries beside them hold what a table needs and what
+//! Kubernetes keeps in the spec.
+
+mod select;
+mod summary;
+
+use std::collections::BTreeMap;
+
+use gatewright_plan::StatusKey;
+use gatewright_world::desired;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{board::Shown, diagnose, finding::Finding, readiness::State, view::View};
+
+pub(crate) use select::Selection;
+pub(crate) use summary::{ClassSummary, GatewaySummary, RouteSummary, Verdict};
+
+/// The whole answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Document {
+    pub(crate) version: String,
+    pub(crate) controller_name: String,
+    /// `Starting`, `Ready` or `Draining`.
+    pub(crate) state: String,
+    /// How often has been planned.
+    pub(crate) revision: u64,
+    pub(crate) files: FilesSummary,
+    /// Declared objects by kind.
+    pub(crate) counts: BTreeMap<String, usize>,
+    pub(crate) classes: Vec<ClassSummary>,
+    pub(crate) gateways: Vec<GatewaySummary>,
+    pub(crate) routes: Vec<RouteSummary>,
+    /// The objects with their full status.
+    pub(crate) objects: Vec<Value>,
+    /// Everything that someone should mend: in files, and in the plan.
+    pub(crate) problems: Vec<Finding>,
+}
+
+/// The folder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FilesSummary {
+    pub(crate) directory: String,
+    pub(crate) files: usize,
+    pub(crate) objects: usize,
+}
+
+impl Document {
+    /// The document of a view, as far as it is asked for.
+    pub(crate) fn of(view: &View, state: &State, controller: &str, selection: &Selection) -> Self {
+        let chosen = || view.objects.iter().filter(|(id, _)| selection.holds(id));
+        let of_files = view.files.problems.iter().map(Finding::from);
+        let of_plan = diagnose::everything(&view.objects, &view.gateways, controller);
+        // Before the first load there is no plan to complain about.
+        let of_plan = of_plan.into_iter().filter(|_| view.revision > 0);
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            controller_name: controller.to_owned(),
+            state: state.as_str().to_owned(),
+            revision: view.revision,
+            files: FilesSummary {
+                directory: view.files.directory.display().to_string(),
+                files: view.files.files,
+                objects: view.files.objects,
+            },
+            counts: view
+                .counts
+                .iter()
+                .map(|(kind, count)| (kind.as_str().to_owned(), *count))
+                .collect(),
+            classes: chosen().filter_map(|(id, shown)| ClassSummary::of(id, shown)).collect(),
+            gateways: chosen()
+                .filter_map(|(id, shown)| GatewaySummary::of(id, shown))
+                .collect(),
+            routes: chosen().filter_map(|(id, shown)| RouteSummary::of(id, shown)).collect(),
+            objects: chosen().map(|(id, shown)| object(id, shown, controller)).collect(),
+            problems: of_files.chain(of_plan).collect(),
+        }
+    }
+}
+
+/// An object as it would stand in Kubernetes, without its spec.
+fn object(id: &StatusKey, shown: &Shown, controller: &str) -> Value {
+    let StatusKey { kind, key } = id;
+    let meta = shown.declared.meta();
+    let version = kind.versions().first().copied().unwrap_or_default();
+    let created = Timestamp::from_second(meta.created).unwrap_or_default();
+    let mut metadata = json!({
+        "name": key.name,
+        "generation": meta.generation,
+        "creationTimestamp": created.to_string(),
+    });
+    if kind.is_namespaced() {
+        metadata["namespace"] = json!(key.namespace);
+    }
+    let mut object = json!({
+        "apiVersion": format!("{}/{version}", kind.group()),
+        "kind": kind.as_str(),
+        "metadata": metadata,
+    });
+    if let Some(status) = &shown.status {
+        object["status"] = desired::render(status, controller, &shown.stamps);
+    }
+    object
+}

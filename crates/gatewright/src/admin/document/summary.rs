@@ -1,0 +1,181 @@
+//! What a table shows of each object: what is declared, and whether its conditions hold.
+
+use gatewright_api::Kind;
+use gatewright_plan::StatusKey;
+use gatewright_world::{
+    desired::{Condition, ConditionKind, State, Status},
+    object::ListenerProtocol,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::board::{Declared, Shown};
+
+/// Whether a condition holds, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Verdict {
+    pub(crate) holds: bool,
+    pub(crate) reason: String,
+}
+
+/// A GatewayClass.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ClassSummary {
+    pub(crate) name: String,
+    pub(crate) controller: String,
+    pub(crate) accepted: Option<Verdict>,
+}
+
+/// A Gateway.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct GatewaySummary {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) class: String,
+    pub(crate) addresses: Vec<String>,
+    pub(crate) accepted: Option<Verdict>,
+    pub(crate) programmed: Option<Verdict>,
+    pub(crate) listeners: Vec<ListenerSummary>,
+}
+
+/// A listener.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListenerSummary {
+    pub(crate) name: String,
+    pub(crate) protocol: String,
+    pub(crate) port: u16,
+    pub(crate) hostname: String,
+    pub(crate) attached_routes: u32,
+    pub(crate) accepted: Option<Verdict>,
+    pub(crate) programmed: Option<Verdict>,
+    pub(crate) resolved_refs: Option<Verdict>,
+}
+
+/// A route.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RouteSummary {
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) hostnames: Vec<String>,
+    pub(crate) parents: Vec<ParentSummary>,
+}
+
+/// A parent of a route.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ParentSummary {
+    /// `namespace/name`, with the listener if one is named.
+    pub(crate) parent: String,
+    pub(crate) accepted: Option<Verdict>,
+    pub(crate) resolved_refs: Option<Verdict>,
+}
+
+fn verdict(conditions: &[Condition], kind: ConditionKind) -> Option<Verdict> {
+    let condition = conditions.iter().find(|condition| condition.kind == kind)?;
+    Some(Verdict {
+        holds: condition.state == State::True,
+        reason: condition.reason.as_str().to_owned(),
+    })
+}
+
+impl ClassSummary {
+    pub(super) fn of(id: &StatusKey, shown: &Shown) -> Option<Self> {
+        let Declared::Class(class) = &shown.declared else {
+            return None;
+        };
+        let conditions = match &shown.status {
+            Some(Status::GatewayClass(status)) => status.conditions.as_slice(),
+            _ => &[],
+        };
+        Some(Self {
+            name: id.key.name.to_string(),
+            controller: class.controller.to_string(),
+            accepted: verdict(conditions, ConditionKind::Accepted),
+        })
+    }
+}
+
+impl GatewaySummary {
+    pub(super) fn of(id: &StatusKey, shown: &Shown) -> Option<Self> {
+        let Declared::Gateway(gateway) = &shown.declared else {
+            return None;
+        };
+        let status = match &shown.status {
+            Some(Status::Gateway(status)) => Some(status),
+            _ => None,
+        };
+        let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let listeners = gateway.listeners.iter().map(|listener| {
+            let status = status.and_then(|status| status.listeners.iter().find(|known| known.name == listener.name));
+            let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
+            ListenerSummary {
+                name: listener.name.to_string(),
+                protocol: match &listener.protocol {
+                    ListenerProtocol::Http => "HTTP".to_owned(),
+                    ListenerProtocol::Https => "HTTPS".to_owned(),
+                    ListenerProtocol::Other(name) => name.to_string(),
+                },
+                port: listener.port,
+                hostname: listener.hostname.to_string(),
+                attached_routes: status.map_or(0, |status| status.attached),
+                accepted: verdict(conditions, ConditionKind::Accepted),
+                programmed: verdict(conditions, ConditionKind::Programmed),
+                resolved_refs: verdict(conditions, ConditionKind::ResolvedRefs),
+            }
+        });
+        Some(Self {
+            namespace: id.key.namespace.to_string(),
+            name: id.key.name.to_string(),
+            class: gateway.class.to_string(),
+            addresses: status
+                .iter()
+                .flat_map(|status| &status.addresses)
+                .map(ToString::to_string)
+                .collect(),
+            accepted: verdict(conditions, ConditionKind::Accepted),
+            programmed: verdict(conditions, ConditionKind::Programmed),
+            listeners: listeners.collect(),
+        })
+    }
+}
+
+impl RouteSummary {
+    pub(super) fn of(id: &StatusKey, shown: &Shown) -> Option<Self> {
+        let Declared::Route(route) = &shown.declared else {
+            return None;
+        };
+        let parents = match &shown.status {
+            Some(Status::HttpRoute(status)) => &status.parents[..],
+            _ => &[],
+        };
+        let parents = route.parents.iter().map(|parent| {
+            let status = parents.iter().find(|known| known.parent == *parent);
+            let conditions = status.map(|status| &status.conditions[..]).unwrap_or_default();
+            let namespace = parent.namespace.as_deref().unwrap_or(&id.key.namespace);
+            let mut text = format!("{namespace}/{}", parent.name);
+            for part in parent
+                .section
+                .iter()
+                .map(ToString::to_string)
+                .chain(parent.port.map(|port| port.to_string()))
+            {
+                text.push('/');
+                text.push_str(&part);
+            }
+            ParentSummary {
+                parent: text,
+                accepted: verdict(conditions, ConditionKind::Accepted),
+                resolved_refs: verdict(conditions, ConditionKind::ResolvedRefs),
+            }
+        });
+        debug_assert_eq!(id.kind, Kind::HttpRoute);
+        Some(Self {
+            kind: id.kind.as_str().to_owned(),
+            namespace: id.key.namespace.to_string(),
+            name: id.key.name.to_string(),
+            hostnames: route.hostnames.iter().map(ToString::to_string).collect(),
+            parents: parents.collect(),
+        })
+    }
+}

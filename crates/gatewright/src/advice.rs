@@ -1,0 +1,67 @@
+//! What `check` and `status` point out beyond validation and conditions, each with a stable code of its own.
+//!
+//! Kubernetes has no condition for these: nobody is responsible for a Gateway of a class that does not exist, or for a
+//! route whose parent does not. A person with a folder of files wants to hear of them all the same.
+
+use crate::finding::{Finding, Severity};
+
+macro_rules! advice {
+    ($($variant:ident = $code:literal, $severity:ident, $title:literal, $remedy:literal;)+) => {
+        /// The kinds of advice.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Advice { $($variant,)+ }
+
+        impl Advice {
+            /// Every kind, in the order of its code.
+            pub(crate) const ALL: &'static [Advice] = &[$(Self::$variant,)+];
+
+            pub(crate) fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            pub(crate) fn severity(self) -> Severity {
+                match self { $(Self::$variant => Severity::$severity,)+ }
+            }
+
+            /// What it means, in a sentence.
+            pub(crate) fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)+ }
+            }
+
+            /// What to do.
+            pub(crate) fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)+ }
+            }
+        }
+    };
+}
+
+advice! {
+    ParentNotFound = "GW3001", Error, "A route names a parent that does not exist.",
+        "declare the Gateway, or correct name and namespace in parentRefs";
+    ClassNotFound = "GW3002", Error, "A Gateway names a GatewayClass that does not exist.",
+        "declare the GatewayClass, or correct gatewayClassName";
+    ForeignClass = "GW3003", Warning, "A GatewayClass is for another controller, so its Gateways are not served.",
+        "set controllerName of the GatewayClass, or start with --controller-name";
+    NoEndpoints = "GW3004", Warning, "A Service that routes use has no ready endpoint; requests to it are answered with 503.",
+        "declare an EndpointSlice with the label kubernetes.io/service-name";
+    NoParent = "GW3005", Warning, "A route names no parent, so it attaches to nothing.",
+        "name a Gateway in parentRefs";
+    NothingToServe = "GW3006", Warning, "No Gateway is declared, so nothing listens.",
+        "declare a GatewayClass and a Gateway; examples/quickstart has both";
+}
+
+impl Advice {
+    pub(crate) fn finding(self, message: impl Into<String>) -> Finding {
+        Finding {
+            code: self.code().to_owned(),
+            severity: self.severity(),
+            object: None,
+            part: None,
+            message: message.into(),
+            hint: Some(self.remedy().to_owned()),
+            place: None,
+            uses_last_good: false,
+        }
+    }
+}

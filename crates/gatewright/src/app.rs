@@ -1,0 +1,257 @@
+//! Joins folder, spine, proxy, admin API and probes into one running process. The only place that wires.
+//!
+//! Threads: the proxy's workers carry traffic; the spine has a thread of its own, so that planning a large folder keeps
+//! nobody from a health answer; everything else runs on the caller's runtime.
+
+mod proxy_metrics;
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use gatewright_plan::PlanSettings;
+use gatewright_proxy::{Proxy, ProxySettings};
+use gatewright_source::files::{self, FilesError, Rescan, WatchOptions};
+use jiff::Timestamp;
+use tokio::{net::TcpListener, sync::oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    addresses::Bind,
+    admin::{self, Admin},
+    failure::Failure,
+    logs::LogControl,
+    probes::{self, Probes},
+    readiness::Readiness,
+    run::ServeArgs,
+    spine::Spine,
+    view::{SharedView, View},
+};
+use proxy_metrics::ProxyMetrics;
+
+/// What to run.
+pub(crate) struct AppSettings {
+    directory: PathBuf,
+    plan: PlanSettings,
+    workers: usize,
+    admin: Bind,
+    health: Bind,
+    metrics: Bind,
+}
+
+impl AppSettings {
+    pub(crate) fn new(directory: PathBuf, host_addresses: Vec<IpAddr>, args: &ServeArgs) -> Self {
+        Self {
+            directory,
+            plan: PlanSettings {
+                controller_name: args.controller_name.as_str().into(),
+                host_addresses,
+                allow_local_backends: true,
+            },
+            workers: args.workers,
+            admin: args.admin,
+            health: args.health_probe_bind_address,
+            metrics: args.metrics_bind_address,
+        }
+    }
+}
+
+/// The running process.
+pub(crate) struct App {
+    view: SharedView,
+    readiness: Readiness,
+    rescan: Rescan,
+    stop_spine: CancellationToken,
+    spine_ended: oneshot::Receiver<()>,
+    proxy: Arc<Proxy>,
+    proxy_metrics: Arc<ProxyMetrics>,
+}
+
+impl App {
+    /// Opens the sockets for operators, starts the proxy without listeners, and begins to read the folder.
+    pub(crate) async fn start(settings: AppSettings, logs: LogControl) -> Result<Self, Failure> {
+        let doors = Doors::open(&settings).await?;
+        let watch =
+            files::watch(&settings.directory, WatchOptions::default()).map_err(|error| folder_failure(&error))?;
+        let rescan = watch.rescan();
+        let proxy_settings = ProxySettings {
+            workers: settings.workers,
+            ..ProxySettings::default()
+        };
+        let (proxy, facts) =
+            Proxy::start(proxy_settings).map_err(|error| Failure::new(format!("cannot start the proxy: {error}")))?;
+        let proxy = Arc::new(proxy);
+        let proxy_metrics = Arc::new(ProxyMetrics::of(&proxy));
+        let readiness = Readiness::new();
+        let view: SharedView = Arc::new(ArcSwap::from_pointee(View::default()));
+        let controller: Arc<str> = settings.plan.controller_name.clone();
+        let spine = Spine::new(
+            settings.plan,
+            Arc::clone(&proxy),
+            settings.directory,
+            Arc::clone(&view),
+            readiness.clone(),
+        );
+        let stop_spine = CancellationToken::new();
+        let stop = stop_spine.clone();
+        let spine_ended = spawn_spine(move || spine.run(watch, facts, stop))?;
+        let admin = Admin {
+            view: Arc::clone(&view),
+            readiness: readiness.clone(),
+            controller,
+            logs,
+        };
+        let reader = Arc::clone(&proxy_metrics);
+        let probes = Probes {
+            readiness: readiness.clone(),
+            view: Arc::clone(&view),
+            read_metrics: Arc::new(move || reader.read()),
+            started: Timestamp::now(),
+        };
+        doors.serve(&admin, &probes);
+        Ok(Self {
+            view,
+            readiness,
+            rescan,
+            stop_spine,
+            spine_ended,
+            proxy,
+            proxy_metrics,
+        })
+    }
+
+    /// Looks at the files now.
+    pub(crate) fn rescan(&self) {
+        self.rescan.ask();
+    }
+
+    /// Waits until the first plan is served; false if it cannot be.
+    pub(crate) async fn started(&self) {
+        self.readiness.started().await;
+    }
+
+    /// What is served.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// Ends in order: no longer ready, no more changes, no more connections, the open ones as long as they may.
+    pub(crate) async fn stop(self, grace: Duration) {
+        self.readiness.draining();
+        self.stop_spine.cancel();
+        // An error means that the spine's thread has ended, which is what is awaited.
+        let _ = self.spine_ended.await;
+        self.proxy_metrics.keep_last();
+        match Arc::try_unwrap(self.proxy) {
+            Ok(proxy) => proxy.shutdown(grace).await,
+            Err(_) => tracing::error!("the proxy is still in use; open connections are cut off"),
+        }
+    }
+}
+
+/// Runs the spine on a thread of its own; the receiver ends when it does.
+fn spawn_spine<F>(run: impl FnOnce() -> F + Send + 'static) -> Result<oneshot::Receiver<()>, Failure>
+where
+    F: Future<Output = ()>,
+{
+    let runtime = crate::run::control_runtime()?;
+    let (ended, receiver) = oneshot::channel();
+    let body = move || {
+        runtime.block_on(run());
+        // The future, and with it the proxy's handle, is gone; nobody may be waiting.
+        let _ = ended.send(());
+    };
+    thread::Builder::new()
+        .name("spine".to_owned())
+        .spawn(body)
+        .map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+    Ok(receiver)
+}
+
+pub(crate) fn folder_failure(error: &FilesError) -> Failure {
+    let mut message = error.to_string();
+    if let Some(source) = std::error::Error::source(error) {
+        message.push_str(&format!(": {source}"));
+    }
+    Failure::usage(message).hint("name a folder with Gateway API objects in .yaml, .yml or .json files")
+}
+
+/// The sockets for operators.
+struct Doors {
+    admin: Option<Door>,
+    health: Option<Door>,
+    /// None when metrics share the probes' address.
+    metrics: Option<Door>,
+    is_shared: bool,
+}
+
+type Door = (TcpListener, SocketAddr);
+
+impl Doors {
+    async fn open(settings: &AppSettings) -> Result<Self, Failure> {
+        let admin = open(settings.admin, "--admin").await?;
+        if let Some((_, address)) = &admin
+            && !address.ip().is_loopback()
+        {
+            tracing::warn!(%address, "the admin API is open to other hosts, and it asks for no password");
+        }
+        let is_shared = settings.health == settings.metrics;
+        let health = open(settings.health, "--health-probe-bind-address").await?;
+        let metrics = if is_shared { Bind(None) } else { settings.metrics };
+        let metrics = open(metrics, "--metrics-bind-address").await?;
+        Ok(Self {
+            admin,
+            health,
+            metrics,
+            is_shared,
+        })
+    }
+
+    fn serve(self, admin: &Admin, probes: &Probes) {
+        if let Some((listener, address)) = self.admin {
+            tracing::info!(%address, "admin: `gatewright status` reads here");
+            spawn_server(listener, admin::router(admin.clone(), address));
+        }
+        if let Some((listener, address)) = self.health {
+            let mut router = probes::health(probes.clone());
+            if self.is_shared {
+                router = router.merge(probes::metrics(probes.clone()));
+                tracing::info!(%address, "probes: /healthz, /readyz and /metrics");
+            } else {
+                tracing::info!(%address, "probes: /healthz and /readyz");
+            }
+            spawn_server(listener, router);
+        }
+        if let Some((listener, address)) = self.metrics {
+            tracing::info!(%address, "metrics: /metrics");
+            spawn_server(listener, probes::metrics(probes.clone()));
+        }
+    }
+}
+
+async fn open(bind: Bind, flag: &str) -> Result<Option<Door>, Failure> {
+    let Some(address) = bind.0 else { return Ok(None) };
+    let fail = |error: std::io::Error| {
+        Failure::new(format!("cannot listen on {address} ({flag}): {error}")).hint(format!(
+            "free the port, or choose another address with `{flag} ADDRESS`"
+        ))
+    };
+    let listener = TcpListener::bind(address).await.map_err(fail)?;
+    let bound = listener.local_addr().map_err(fail)?;
+    Ok(Some((listener, bound)))
+}
+
+fn spawn_server(listener: TcpListener, router: Router) {
+    tokio::spawn(async move {
+        // Never ends by itself.
+        if let Err(error) = axum::serve(listener, router).await {
+            tracing::error!(%error, "a server for operators ended");
+        }
+    });
+}

@@ -1,0 +1,139 @@
+//! One event of the log as one line, in either format.
+//!
+//! Both formats are made here, so that switching between them at run time concerns nothing else. Spans are not shown: the
+//! program logs events with their own fields.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use jiff::Timestamp;
+use owo_colors::OwoColorize;
+use serde_json::{Map, Value};
+use tracing::{Event, Level, Subscriber, field::Field};
+use tracing_subscriber::{
+    field::Visit,
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
+    registry::LookupSpan,
+};
+
+/// Formats events.
+pub(super) struct Lines {
+    is_json: Arc<AtomicBool>,
+}
+
+impl Lines {
+    pub(super) fn new(is_json: Arc<AtomicBool>) -> Self {
+        Self { is_json }
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let now = Timestamp::now();
+        if self.is_json.load(Ordering::Relaxed) {
+            json(out, event, fields, now)
+        } else {
+            text(out, event, &fields, now)
+        }
+    }
+}
+
+fn text(mut out: Writer<'_>, event: &Event<'_>, fields: &Fields, now: Timestamp) -> fmt::Result {
+    write!(out, "{} ", format_args!("{now:.3}").dimmed())?;
+    match *event.metadata().level() {
+        Level::ERROR => write!(out, "{}", "ERROR".red().bold())?,
+        Level::WARN => write!(out, "{}", " WARN".yellow().bold())?,
+        Level::INFO => write!(out, "{}", " INFO".green())?,
+        Level::DEBUG => write!(out, "{}", "DEBUG".blue())?,
+        Level::TRACE => write!(out, "{}", "TRACE".purple())?,
+    }
+    write!(out, " {}", fields.message)?;
+    // A message of several lines, such as a problem in a file, says in its lines what its fields say to machines.
+    if !fields.message.contains('\n') {
+        for (name, value) in &fields.others {
+            match value {
+                Value::String(text) if is_plain(text) => write!(out, " {}={text}", name.italic())?,
+                value => write!(out, " {}={value}", name.italic())?,
+            }
+        }
+    }
+    writeln!(out)
+}
+
+/// Whether a value can stand without quotes; anything a client could have put in cannot break the line.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|char| !char.is_whitespace() && !char.is_control() && char != '"')
+}
+
+fn json(mut out: Writer<'_>, event: &Event<'_>, fields: Fields, now: Timestamp) -> fmt::Result {
+    let Fields { message, others } = fields;
+    let metadata = event.metadata();
+    let mut line = Map::new();
+    line.insert("time".to_owned(), Value::from(format!("{now:.3}")));
+    line.insert(
+        "level".to_owned(),
+        Value::from(metadata.level().as_str().to_lowercase()),
+    );
+    line.insert("target".to_owned(), Value::from(metadata.target()));
+    line.insert("message".to_owned(), Value::from(message));
+    for (name, value) in others {
+        line.entry(name).or_insert(value);
+    }
+    writeln!(out, "{}", Value::Object(line))
+}
+
+/// The fields of an event.
+#[derive(Default)]
+struct Fields {
+    message: String,
+    others: Vec<(&'static str, Value)>,
+}
+
+impl Fields {
+    fn put(&mut self, field: &Field, value: Value) {
+        match (field.name(), value) {
+            ("message", Value::String(message)) => self.message = message,
+            (name, value) => self.others.push((name, value)),
+        }
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, Value::from(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, Value::from(value));
+    }
+}

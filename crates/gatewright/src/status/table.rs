@@ -1,0 +1,156 @@
+//! The tables of `gatewright status`: classes, Gateways, listeners, routes, and below them what is wrong.
+
+use std::fmt::Write as _;
+
+use crate::{
+    admin::document::{ClassSummary, Document, GatewaySummary, RouteSummary, Selection, Verdict},
+    ui::table,
+};
+
+/// Renders the document for people.
+pub(super) fn render(document: &Document, selection: &Selection) -> String {
+    let mut sections = Vec::new();
+    if selection.is_everything() {
+        let files = &document.files;
+        sections.push(format!(
+            "gatewright {}: {}, {} files and {} objects from {}\n",
+            document.version,
+            document.state.to_lowercase(),
+            files.files,
+            files.objects,
+            files.directory
+        ));
+    }
+    sections.extend(classes(&document.classes));
+    sections.extend(gateways(&document.gateways));
+    sections.extend(listeners(&document.gateways));
+    sections.extend(routes(&document.routes));
+    if sections.is_empty() {
+        sections.push("no such objects\n".to_owned());
+    }
+    if selection.is_everything() && !document.problems.is_empty() {
+        let mut problems = String::from("PROBLEMS\n");
+        for finding in &document.problems {
+            let _ = writeln!(problems, "{finding}");
+        }
+        sections.push(problems);
+    }
+    sections.join("\n")
+}
+
+fn classes(classes: &[ClassSummary]) -> Option<String> {
+    let rows = classes.iter().map(|class| {
+        vec![
+            class.name.clone(),
+            class.controller.clone(),
+            verdict(class.accepted.as_ref()),
+        ]
+    });
+    section(&["CLASS", "CONTROLLER", "ACCEPTED"], rows)
+}
+
+fn gateways(gateways: &[GatewaySummary]) -> Option<String> {
+    let rows = gateways.iter().map(|gateway| {
+        vec![
+            gateway.namespace.clone(),
+            gateway.name.clone(),
+            gateway.class.clone(),
+            list(&gateway.addresses),
+            verdict(gateway.accepted.as_ref()),
+            verdict(gateway.programmed.as_ref()),
+        ]
+    });
+    section(
+        &["NAMESPACE", "GATEWAY", "CLASS", "ADDRESSES", "ACCEPTED", "PROGRAMMED"],
+        rows,
+    )
+}
+
+fn listeners(gateways: &[GatewaySummary]) -> Option<String> {
+    let rows = gateways.iter().flat_map(|gateway| {
+        gateway.listeners.iter().map(|listener| {
+            vec![
+                gateway.namespace.clone(),
+                gateway.name.clone(),
+                listener.name.clone(),
+                listener.protocol.clone(),
+                listener.port.to_string(),
+                listener.hostname.clone(),
+                listener.attached_routes.to_string(),
+                verdict(listener.accepted.as_ref()),
+                verdict(listener.programmed.as_ref()),
+                verdict(listener.resolved_refs.as_ref()),
+            ]
+        })
+    });
+    let header = [
+        "NAMESPACE",
+        "GATEWAY",
+        "LISTENER",
+        "PROTOCOL",
+        "PORT",
+        "HOSTNAME",
+        "ROUTES",
+        "ACCEPTED",
+        "PROGRAMMED",
+        "RESOLVED",
+    ];
+    section(&header, rows)
+}
+
+fn routes(routes: &[RouteSummary]) -> Option<String> {
+    let rows = routes.iter().flat_map(|route| {
+        let row = |parent: String, accepted: String, resolved: String| {
+            vec![
+                route.namespace.clone(),
+                route.name.clone(),
+                list(&route.hostnames),
+                parent,
+                accepted,
+                resolved,
+            ]
+        };
+        let mut rows: Vec<Vec<String>> = route
+            .parents
+            .iter()
+            .map(|parent| {
+                let (accepted, resolved) = (
+                    verdict(parent.accepted.as_ref()),
+                    verdict(parent.resolved_refs.as_ref()),
+                );
+                row(parent.parent.clone(), accepted, resolved)
+            })
+            .collect();
+        if rows.is_empty() {
+            rows.push(row("-".to_owned(), "-".to_owned(), "-".to_owned()));
+        }
+        rows
+    });
+    section(
+        &["NAMESPACE", "HTTPROUTE", "HOSTNAMES", "PARENT", "ACCEPTED", "RESOLVED"],
+        rows,
+    )
+}
+
+/// A table, unless it would be empty.
+fn section(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Option<String> {
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| table::render(header, &rows))
+}
+
+fn list(texts: &[String]) -> String {
+    if texts.is_empty() {
+        "-".to_owned()
+    } else {
+        texts.join(",")
+    }
+}
+
+/// `True`, or `False` with its reason in the same cell, so that a cell stays one word for `awk`.
+fn verdict(verdict: Option<&Verdict>) -> String {
+    match verdict {
+        None => "-".to_owned(),
+        Some(verdict) if verdict.holds => "True".to_owned(),
+        Some(verdict) => format!("False({})", verdict.reason),
+    }
+}
