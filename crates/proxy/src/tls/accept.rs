@@ -36,8 +36,6 @@ pub(crate) struct Accepted<S> {
     pub(crate) stream: TlsStream<S>,
     /// The listener that the client's name selected.
     pub(crate) listener: Origin,
-    /// The name that the client asked for, in lower case.
-    pub(crate) name: Option<Arc<str>>,
     /// What is spoken on the stream.
     pub(crate) alpn: Alpn,
 }
@@ -145,7 +143,6 @@ where
     Ok(Accepted {
         stream,
         listener: listener.origin.clone(),
-        name,
         alpn,
     })
 }

@@ -121,7 +121,7 @@ async fn rule_and_backend_agree_on_every_spelling_of_a_path() {
             assert_eq!(second.target, seen.target, "{target}");
             passed += 1;
         }
-        assert!(passed > 100 && refused > 100, "{passed} passed, {refused} refused");
+        assert!(passed > 100 && refused > 50, "{passed} passed, {refused} refused");
     }
 }
 

@@ -12,7 +12,10 @@ use rustls::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::super::{Accepted, TlsError, TlsTable, accept};
+use super::super::{
+    TlsTable,
+    accept::{Accepted, TlsError, accept},
+};
 
 pub(super) fn certificate(names: &[&str]) -> Arc<Certificate> {
     let made = rcgen::generate_simple_self_signed(names.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
