@@ -43,7 +43,7 @@ use shape::Shape;
 pub struct Admission {
     /// The completed object; absent when a finding is an error.
     pub object: Option<Object>,
-    /// What was found, errors and warnings, in the order of the document's fields.
+    /// What was found, errors and warnings, by field in alphabetical order.
     pub findings: Vec<Finding>,
 }
 

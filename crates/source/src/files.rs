@@ -8,6 +8,7 @@ mod admit;
 mod folder;
 mod loader;
 mod locate;
+mod parallel;
 mod parse;
 mod problem;
 mod split;

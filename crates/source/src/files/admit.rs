@@ -18,9 +18,10 @@ use serde_json::{Map, Value};
 
 use super::{
     locate::Located,
-    parse::{Document, Notation, parse},
-    problem::{Place, Problem},
-    split::Chunk,
+    parallel,
+    parse::{Notation, SyntaxError, parse_json, parse_yaml},
+    problem::{Place, Problem, printable},
+    split::{Chunk, split},
 };
 
 /// Metadata that a server sets: written in a file (a dump from a cluster has it) it means nothing.
@@ -69,38 +70,54 @@ pub(super) struct FileContent {
 
 /// Reads the text of a file.
 pub(super) fn admit_text(file: &Path, text: &str, notation: Notation) -> FileContent {
+    let contents = match notation {
+        Notation::Yaml => parallel::map(split(text), |chunk| admit_document(file, chunk, parse_yaml(chunk))),
+        Notation::Json => parse_json(text)
+            .into_iter()
+            .map(|(chunk, result)| admit_document(file, chunk, result))
+            .collect(),
+    };
+    let mut all = FileContent::default();
+    for FileContent {
+        declared,
+        problems,
+        passed_over,
+    } in contents
+    {
+        all.declared.extend(declared);
+        all.problems.extend(problems);
+        all.passed_over.extend(passed_over);
+    }
+    all
+}
+
+fn admit_document(file: &Path, chunk: Chunk<'_>, result: Result<Value, SyntaxError>) -> FileContent {
     let mut reader = Reader {
         file,
-        text,
-        chunk: Chunk {
-            text: "",
-            lines_before: 0,
-        },
+        chunk,
         content: FileContent::default(),
     };
-    for Document { chunk, result } in parse(text, notation) {
-        reader.chunk = chunk;
-        match result {
-            Ok(value) => reader.value(value, &mut Vec::new()),
-            Err(error) => {
-                let is_secret = may_be_secret(chunk.text);
-                // The parser's own words may quote what stands there.
-                let message = if is_secret {
-                    "cannot be parsed".to_owned()
-                } else {
-                    error.message
-                };
-                let line = if error.line == 0 {
-                    chunk.lines_before + 1
-                } else {
-                    error.line
-                };
-                let place = Place::new(text, line, error.column.max(1), is_secret);
-                reader
-                    .content
-                    .problems
-                    .push(Problem::of_file(Code::Syntax, file, message, error.hint).at(place));
-            }
+    match result {
+        Ok(Value::Null) => {}
+        Ok(value) => reader.value(value, &mut Vec::new()),
+        Err(error) => {
+            let is_secret = may_be_secret(chunk.text);
+            // The parser's own words may quote what stands there.
+            let message = if is_secret {
+                "cannot be parsed".to_owned()
+            } else {
+                printable(&error.message)
+            };
+            let line = if error.line == 0 {
+                chunk.lines_before + 1
+            } else {
+                error.line
+            };
+            let place = Place::new(chunk, line, error.column.max(1), is_secret);
+            reader
+                .content
+                .problems
+                .push(Problem::of_file(Code::Syntax, file, message, error.hint).at(place));
         }
     }
     reader.content
@@ -108,16 +125,24 @@ pub(super) fn admit_text(file: &Path, text: &str, notation: Notation) -> FileCon
 
 /// The place of an object in the text of its file.
 pub(super) fn place_of(text: &str, notation: Notation, origin: &Origin, is_secret: bool) -> Place {
-    let documents = parse(text, notation);
-    let document = documents
-        .iter()
-        .find(|document| document.chunk.lines_before == origin.lines_before);
+    let chunks = match notation {
+        Notation::Yaml => split(text),
+        Notation::Json => parse_json(text).into_iter().map(|(chunk, _)| chunk).collect(),
+    };
+    let Some(chunk) = chunks
+        .into_iter()
+        .find(|chunk| chunk.lines_before == origin.lines_before)
+    else {
+        return Place {
+            line: origin.lines_before + 1,
+            column: 1,
+            excerpt: None,
+        };
+    };
     let name: [Step; 2] = ["metadata".into(), "name".into()];
-    let found = document
-        .and_then(|document| Located::read(document.chunk))
-        .map(|located| located.find(origin.steps.iter().chain(&name), false));
-    let (line, column) = found.unwrap_or((origin.lines_before + 1, 1));
-    Place::new(text, line, column, is_secret)
+    let path = origin.steps.iter().chain(&name);
+    let (line, column) = Located::read(chunk).map_or((chunk.lines_before + 1, 1), |located| located.find(path, false));
+    Place::new(chunk, line, column, is_secret)
 }
 
 /// A document that does not parse has no kind; when it looks like a Secret it is treated as one.
@@ -127,7 +152,6 @@ fn may_be_secret(text: &str) -> bool {
 
 struct Reader<'t> {
     file: &'t Path,
-    text: &'t str,
     chunk: Chunk<'t>,
     content: FileContent,
 }
@@ -224,7 +248,7 @@ impl Reader<'_> {
             } else {
                 format!("{}: {}", finding.path, finding.message)
             };
-            let place = Place::new(self.text, line, column, kind == Kind::Secret);
+            let place = Place::new(self.chunk, line, column, kind == Kind::Secret);
             let mut problem = Problem::of_file(finding.code, self.file, message, "").at(place);
             problem.severity = finding.severity;
             problem.hint.clone_from(&finding.hint);
@@ -237,7 +261,7 @@ impl Reader<'_> {
     fn refuse(&mut self, code: Code, steps: &[Step], message: &str, hint: &str) {
         let located = Located::read(self.chunk);
         let (line, column) = located.map_or((self.chunk.lines_before + 1, 1), |located| located.find(steps, false));
-        let place = Place::new(self.text, line, column, may_be_secret(self.chunk.text));
+        let place = Place::new(self.chunk, line, column, may_be_secret(self.chunk.text));
         let problem = Problem::of_file(code, self.file, message.to_owned(), hint).at(place);
         debug_assert_eq!(problem.severity, Severity::Error);
         self.content.problems.push(problem);

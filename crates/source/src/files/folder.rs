@@ -4,6 +4,7 @@
 //! so links are followed, and what they lead to is what counts.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File, Metadata},
     io::{self, Read},
     os::unix::fs::MetadataExt,
@@ -62,6 +63,8 @@ pub(super) struct Listing {
     pub(super) unreadable: Vec<(PathBuf, io::Error)>,
     /// Which folder it was; changes when the folder is replaced.
     pub(super) identity: Option<(u64, u64)>,
+    /// Whether there are links: what is read may stand elsewhere.
+    pub(super) has_links: bool,
 }
 
 /// Lists every file to read below `dir`.
@@ -75,27 +78,28 @@ pub(super) fn list(dir: &Path) -> Listing {
         }
         Err(error) => listing.unreadable.push((dir.to_owned(), error)),
     }
-    listing.files.sort_by(|left, right| left.0.cmp(&right.0));
     listing
 }
 
 /// `above` are the folders on the way here, by identity: a link back to one of them is not followed.
 fn list_into(dir: &Path, above: &mut Vec<(u64, u64)>, listing: &mut Listing) {
-    let entries = match fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+    let mut entries = match fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
         Err(error) => {
             listing.unreadable.push((dir.to_owned(), error));
             return;
         }
     };
+    // In the order of names on every level, so that the whole list is in the order of paths.
+    entries.sort_by_cached_key(fs::DirEntry::file_name);
     for entry in entries {
-        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+        if is_hidden(&entry.file_name()) {
             continue;
         }
         let path = entry.path();
-        // Only links need another look; most entries are plain files with another ending, or ours.
-        let is_plain_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_plain_file && notation_of(&path).is_none() {
+        let kind = entry.file_type();
+        listing.has_links |= kind.as_ref().is_ok_and(fs::FileType::is_symlink);
+        if kind.is_ok_and(|kind| kind.is_file()) && notation_of(&path).is_none() {
             continue;
         }
         match fs::metadata(&path) {
@@ -116,6 +120,46 @@ fn list_into(dir: &Path, above: &mut Vec<(u64, u64)>, listing: &mut Listing) {
             _ => {}
         }
     }
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// What stands at a path of which the file system says that something happened there.
+#[derive(Debug)]
+pub(super) enum Sight {
+    /// A file to read.
+    File(Stamp),
+    /// A file to read was there, maybe.
+    Nothing,
+    /// Something that is not read.
+    Other,
+    /// A folder or a link: one path does not tell what changed.
+    Unclear,
+}
+
+/// Looks at one path below `dir`, without following links.
+pub(super) fn look(dir: &Path, path: &Path) -> Sight {
+    let Ok(below) = path.strip_prefix(dir) else {
+        return Sight::Unclear;
+    };
+    if below.components().any(|part| is_hidden(part.as_os_str())) {
+        return Sight::Other;
+    }
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() && notation_of(path).is_none() => Sight::Other,
+        Ok(metadata) if metadata.is_file() => Sight::File(Stamp::of(&metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.parent().is_some_and(Path::is_dir) => {
+            Sight::Nothing
+        }
+        _ => Sight::Unclear,
+    }
+}
+
+/// Which folder stands at a path.
+pub(super) fn identity_of(dir: &Path) -> Option<(u64, u64)> {
+    fs::metadata(dir).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// How a file of this name is written, if it is one to read.

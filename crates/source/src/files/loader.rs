@@ -7,6 +7,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io, mem,
+    ops::Bound,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,7 +17,8 @@ use gatewright_api::{ObjectName, validate::Code};
 use super::{
     Batch, Clock, FilesError, Problem,
     admit::{FileContent, admit_text, digest_state},
-    folder::{self, Listing, Stamp, notation_of},
+    folder::{self, Listing, Sight, Stamp, notation_of},
+    parallel,
     parse::Notation,
     problem::Place,
     standing::{Entry, Standings, Touched},
@@ -32,6 +34,9 @@ pub struct FileLoader {
     standings: Standings,
     folder_problems: Vec<Problem>,
     problems: Arc<Vec<Problem>>,
+    /// Whether something happened that may change the problems.
+    has_news: bool,
+    has_links: bool,
     passed_over: BTreeSet<String>,
 }
 
@@ -83,23 +88,66 @@ impl FileLoader {
             standings: Standings::default(),
             folder_problems: Vec::new(),
             problems: Arc::default(),
+            has_news: false,
+            has_links: false,
             passed_over: BTreeSet::new(),
         })
     }
 
-    /// Looks at the folder and says what changed since the last time.
+    /// Looks at the whole folder and says what changed since the last time.
     pub fn scan(&mut self) -> Batch {
         let is_first = !mem::replace(&mut self.has_scanned, true);
         let listing = folder::list(&self.dir);
         self.identity = listing.identity;
+        self.has_links = listing.has_links;
         let mut touched = Touched::new();
         self.forget_missing(&listing, &mut touched);
         self.report_folders(&listing);
-        for (path, stamp) in listing.files {
-            self.look_at(&path, stamp, is_first, &mut touched);
+        self.look_at(listing.files, is_first, &mut touched);
+        self.batch(touched, is_first)
+    }
+
+    /// Looks only at these paths. Nothing if they do not tell enough, and the whole folder must be looked at.
+    pub(super) fn scan_only(&mut self, paths: &BTreeSet<PathBuf>) -> Option<Batch> {
+        let is_plain = self.has_scanned && !self.has_links && self.folder_problems.is_empty();
+        if !is_plain || folder::identity_of(&self.dir) != self.identity {
+            return None;
         }
+        let mut found = Vec::new();
+        let mut gone = Vec::new();
+        for path in paths {
+            match folder::look(&self.dir, path) {
+                Sight::File(stamp) => found.push((path.clone(), Ok(stamp))),
+                Sight::Nothing if notation_of(path).is_some() => gone.push(path),
+                // A folder may have been there.
+                Sight::Nothing if self.has_files_below(path) => return None,
+                Sight::Nothing | Sight::Other => {}
+                Sight::Unclear => return None,
+            }
+        }
+        let mut touched = Touched::new();
+        for path in gone {
+            if self.has_files_below(path) && !self.files.contains_key(path.as_path()) {
+                return None;
+            }
+            self.forget(path, &mut touched);
+        }
+        self.look_at(found, false, &mut touched);
+        Some(self.batch(touched, false))
+    }
+
+    fn has_files_below(&self, path: &Path) -> bool {
+        let from = (Bound::Included(path), Bound::Unbounded);
+        self.files
+            .range::<Path, _>(from)
+            .next()
+            .is_some_and(|(file, _)| file.starts_with(path))
+    }
+
+    fn batch(&mut self, touched: Touched, is_first: bool) -> Batch {
+        self.has_news |= !touched.is_empty();
         let changes = self.standings.settle(touched, &mut self.files, (self.clock)());
-        let problems_changed = self.collect_problems();
+        let problems_changed = mem::take(&mut self.has_news) && self.collect_problems();
         Batch {
             changes,
             problems: Arc::clone(&self.problems),
@@ -139,20 +187,26 @@ impl FileLoader {
     }
 
     fn forget_missing(&mut self, listing: &Listing, touched: &mut Touched) {
-        let is_listed = |path: &Path| {
-            listing
-                .files
-                .binary_search_by(|(listed, _)| listed.as_path().cmp(path))
-                .is_ok()
-        };
-        // Below a folder that cannot be listed, nobody can say what is missing.
-        let is_hidden = |path: &Path| listing.unreadable.iter().any(|(folder, _)| path.starts_with(folder));
-        let is_gone = |path: &&Arc<Path>| !is_listed(path) && !is_hidden(path);
-        let gone: Vec<Arc<Path>> = self.files.keys().filter(is_gone).cloned().collect();
-        for path in gone {
-            if let Some(state) = self.files.remove(&path) {
-                self.standings.withdraw(&path, state.entries, touched);
+        let mut listed = listing.files.iter().map(|(path, _)| path.as_path()).peekable();
+        let mut gone = Vec::new();
+        // Both are in the order of paths.
+        for path in self.files.keys() {
+            while listed.next_if(|listed| *listed < path.as_ref()).is_some() {}
+            // Below a folder that cannot be listed, nobody can say what is missing.
+            let is_unknown = || listing.unreadable.iter().any(|(folder, _)| path.starts_with(folder));
+            if listed.peek() != Some(&path.as_ref()) && !is_unknown() {
+                gone.push(Arc::clone(path));
             }
+        }
+        for path in gone {
+            self.forget(&path, touched);
+        }
+    }
+
+    fn forget(&mut self, path: &Path, touched: &mut Touched) {
+        if let Some((path, state)) = self.files.remove_entry(path) {
+            self.has_news = true;
+            self.standings.withdraw(&path, state.entries, touched);
         }
     }
 
@@ -162,34 +216,49 @@ impl FileLoader {
             let hint = "check that it exists and its permissions; what was read from it before stays in use";
             Problem::of_file(Code::Unreadable, folder, message, hint)
         };
-        self.folder_problems = listing.unreadable.iter().map(problem).collect();
+        let problems: Vec<Problem> = listing.unreadable.iter().map(problem).collect();
+        self.has_news |= problems != self.folder_problems;
+        self.folder_problems = problems;
     }
 
-    /// Reads one file if it may have changed.
-    fn look_at(&mut self, path: &Path, stamp: io::Result<Stamp>, is_first: bool, touched: &mut Touched) {
-        let known = self.files.get_key_value(path);
-        if let (Ok(stamp), Some((_, state))) = (&stamp, known)
-            && state.stamp.as_ref() == Some(stamp)
-        {
-            return;
+    /// Reads those files that may have changed.
+    fn look_at(&mut self, found: Vec<(PathBuf, io::Result<Stamp>)>, is_first: bool, touched: &mut Touched) {
+        let mut suspects = Vec::new();
+        for (path, stamp) in found {
+            let known = self.files.get_key_value(path.as_path());
+            if let (Ok(stamp), Some((_, state))) = (&stamp, known)
+                && state.stamp.as_ref() == Some(stamp)
+            {
+                continue;
+            }
+            let digest = known.and_then(|(_, state)| state.digest);
+            let path = known.map_or_else(|| Arc::from(path.as_path()), |(path, _)| Arc::clone(path));
+            suspects.push(Suspect { path, stamp, digest });
         }
-        let path: Arc<Path> = known.map_or_else(|| Arc::from(path), |(path, _)| Arc::clone(path));
+        for reading in parallel::map(suspects, Suspect::read) {
+            self.take(reading, is_first, touched);
+        }
+    }
+
+    /// Takes what was read of a file.
+    fn take(&mut self, reading: Reading, is_first: bool, touched: &mut Touched) {
+        let Reading { path, stamp, outcome } = reading;
         let state = self.files.entry(Arc::clone(&path)).or_default();
-        // Taken before the file is read: if it changes meanwhile, the next scan sees another stamp.
-        let settled = stamp.as_ref().ok().copied().filter(Stamp::is_settled);
-        let bytes = match stamp.and_then(|_| folder::read(&path)) {
-            Ok(bytes) => bytes,
-            Err(error) => {
+        let (digest, mut content) = match outcome {
+            Outcome::Unreadable(error) => {
+                self.has_news = true;
                 state.refuse(&path, &error);
                 return;
             }
+            Outcome::Same => {
+                state.stamp = stamp;
+                return;
+            }
+            Outcome::New(digest, content) => (digest, content),
         };
-        state.stamp = settled;
-        let digest = digest_state().hash_one(&bytes);
-        if state.digest.replace(digest) == Some(digest) {
-            return;
-        }
-        let mut content = read_content(&path, bytes);
+        self.has_news = true;
+        state.stamp = stamp;
+        state.digest = Some(digest);
         for kind in mem::take(&mut content.passed_over) {
             if !self.passed_over.contains(&kind) {
                 tracing::info!(%kind, file = %path.display(), "passed over: not a kind that is read");
@@ -240,6 +309,47 @@ impl FileState {
         let has_last_good = !self.entries.is_empty();
         for problem in &mut self.problems {
             problem.uses_last_good = has_last_good;
+        }
+    }
+}
+
+/// A file that may have changed, with what is known of it.
+struct Suspect {
+    path: Arc<Path>,
+    stamp: io::Result<Stamp>,
+    digest: Option<u64>,
+}
+
+/// What was read of a file.
+struct Reading {
+    path: Arc<Path>,
+    stamp: Option<Stamp>,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Unreadable(io::Error),
+    /// The content is what it was.
+    Same,
+    New(u64, FileContent),
+}
+
+impl Suspect {
+    fn read(self) -> Reading {
+        let Suspect { path, stamp, digest } = self;
+        // Taken before the file is read: if it changes meanwhile, the next scan sees another stamp.
+        let settled = stamp.as_ref().ok().copied().filter(Stamp::is_settled);
+        let outcome = match stamp.and_then(|_| folder::read(&path)) {
+            Err(error) => Outcome::Unreadable(error),
+            Ok(bytes) => match digest_state().hash_one(&bytes) {
+                same if digest == Some(same) => Outcome::Same,
+                new => Outcome::New(new, read_content(&path, bytes)),
+            },
+        };
+        Reading {
+            path,
+            stamp: settled,
+            outcome,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text to values: each document of a YAML or JSON file, or where it cannot be parsed.
+//! Text to values: a document of a YAML or JSON file, or where it cannot be parsed.
 //!
 //! Scalars are read as `kubectl` reads them (YAML 1.1: `yes` is true, `010` is eight). Work and memory are bounded by
 //! the length of the text, so that aliases cannot make much of little.
@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Options;
 
-use super::split::{Chunk, split};
+use super::split::Chunk;
 
 /// Deepest nesting: Kubernetes objects need a dozen levels.
 const MOST_DEPTH: usize = 64;
@@ -23,13 +23,6 @@ pub(super) enum Notation {
     Json,
 }
 
-/// One document: its text, and its value or what is wrong with it.
-#[derive(Debug)]
-pub(super) struct Document<'t> {
-    pub(super) chunk: Chunk<'t>,
-    pub(super) result: Result<Value, SyntaxError>,
-}
-
 /// Why a document cannot be parsed, with line and column in the file (0 when unknown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
@@ -37,24 +30,6 @@ pub(super) struct SyntaxError {
     pub(super) hint: &'static str,
     pub(super) line: u64,
     pub(super) column: u64,
-}
-
-/// Parses every document of a file. Empty documents are left out.
-pub(super) fn parse(text: &str, notation: Notation) -> Vec<Document<'_>> {
-    let documents = match notation {
-        Notation::Yaml => split(text)
-            .into_iter()
-            .map(|chunk| Document {
-                chunk,
-                result: parse_yaml(chunk),
-            })
-            .collect(),
-        Notation::Json => parse_json(text),
-    };
-    documents
-        .into_iter()
-        .filter(|document| !matches!(document.result, Ok(Value::Null)))
-        .collect()
 }
 
 /// How YAML is read, for a text of this length.
@@ -79,7 +54,8 @@ pub(super) fn options(length: usize) -> Options {
     }
 }
 
-fn parse_yaml(chunk: Chunk<'_>) -> Result<Value, SyntaxError> {
+/// Reads one document of a YAML stream; null if it has no content.
+pub(super) fn parse_yaml(chunk: Chunk<'_>) -> Result<Value, SyntaxError> {
     let read: Result<Strict, _> = serde_saphyr::from_str_with_options(chunk.text, options(chunk.text.len()));
     read.map(|Strict(value)| value).map_err(|error| {
         let error = error.without_snippet();
@@ -126,12 +102,13 @@ fn hint_for(chunk: Chunk<'_>, line: u64, message: &str) -> &'static str {
     }
 }
 
-fn parse_json(text: &str) -> Vec<Document<'_>> {
+/// Reads every document of a JSON file, which may hold several one after the other.
+pub(super) fn parse_json(text: &str) -> Vec<(Chunk<'_>, Result<Value, SyntaxError>)> {
     let mut documents = Vec::new();
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Strict>();
     let mut start = 0;
+    let mut lines_before = 0;
     while let Some(read) = stream.next() {
-        let end = stream.byte_offset();
         let result = read.map(|Strict(value)| value).map_err(|error| SyntaxError {
             // The place at the end of the text is shown apart.
             message: error
@@ -144,20 +121,18 @@ fn parse_json(text: &str) -> Vec<Document<'_>> {
             line: error.line() as u64,
             column: error.column() as u64,
         });
+        // After an error there is no telling where the next document begins: the rest is part of this one.
         let is_broken = result.is_err();
-        let chunk_end = if is_broken { text.len() } else { end };
-        let lines_before = text
-            .get(..start)
-            .map_or(0, |before| before.matches('\n').count() as u64);
+        let end = if is_broken { text.len() } else { stream.byte_offset() };
         let chunk = Chunk {
-            text: text.get(start..chunk_end).unwrap_or_default(),
+            text: text.get(start..end).unwrap_or_default(),
             lines_before,
         };
-        documents.push(Document { chunk, result });
-        // After an error there is no telling where the next document begins.
+        documents.push((chunk, result));
         if is_broken {
             break;
         }
+        lines_before += chunk.text.matches('\n').count() as u64;
         start = end;
     }
     documents

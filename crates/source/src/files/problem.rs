@@ -11,7 +11,9 @@ use gatewright_api::{
     ObjectName,
     validate::{Code, Severity},
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use super::split::Chunk;
 
 /// Longest excerpt, in characters: enough to recognise the line.
 const MOST_CHARACTERS: usize = 200;
@@ -25,6 +27,7 @@ pub struct Problem {
     /// An error keeps the document or the file from being used; a warning does not.
     pub severity: Severity,
     /// The file or folder, as it was named by the user and from there on.
+    #[serde(serialize_with = "as_text")]
     pub file: PathBuf,
     /// The line, counted from 1; 0 when the whole file is meant.
     pub line: u64,
@@ -43,6 +46,25 @@ pub struct Problem {
     pub excerpt: Option<String>,
     /// Whether the last good objects of the file are in use instead of what it says now.
     pub uses_last_good: bool,
+}
+
+/// File names need not be Unicode; one that is not must not keep the others from being shown.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// Text that was found in a file, without what would command a terminal.
+pub(super) fn printable(text: &str) -> String {
+    let is_harmless = |character: char| !character.is_control() || character == '\t';
+    text.chars()
+        .map(|character| {
+            if is_harmless(character) {
+                character
+            } else {
+                char::REPLACEMENT_CHARACTER
+            }
+        })
+        .collect()
 }
 
 /// A place in a file, with the text of its line.
@@ -85,12 +107,13 @@ impl Problem {
 }
 
 impl Place {
-    /// The place at a line and column of a text, with its excerpt. In a document that may hold a Secret only the key
-    /// of the line is shown.
-    pub(super) fn new(text: &str, line: u64, column: u64, is_secret: bool) -> Place {
-        let position = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
-        let excerpt = text.lines().nth(position).map(|line| {
-            let mut shown: String = line.trim_end().chars().take(MOST_CHARACTERS).collect();
+    /// A place in a document, by line and column of its file, with its excerpt. Of a document that may hold a Secret
+    /// only the key of the line is shown.
+    pub(super) fn new(chunk: Chunk<'_>, line: u64, column: u64, is_secret: bool) -> Place {
+        let position = usize::try_from(line.saturating_sub(chunk.lines_before + 1)).unwrap_or(usize::MAX);
+        let excerpt = chunk.text.lines().nth(position).map(|line| {
+            let shown: String = line.trim_end().chars().take(MOST_CHARACTERS).collect();
+            let mut shown = printable(&shown);
             if is_secret {
                 let key_length = shown.find(':').map_or(0, |colon| colon + 1);
                 shown.truncate(key_length);

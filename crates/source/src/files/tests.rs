@@ -1,11 +1,17 @@
 //! The parts that need no folder: cutting streams, places, names, and any text at all.
 
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use gatewright_api::{Kind, ObjectName, validate::Step};
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::{
+    Batch, Change, FileLoader,
     admit::admit_text,
     locate::Located,
     parse::Notation,
@@ -91,15 +97,12 @@ fn aliases_are_placed_where_they_are_used() {
 
 #[test]
 fn excerpts_are_one_short_line() {
+    let excerpt = |text: &str, line, is_secret| Place::new(Chunk { text, lines_before: 4 }, line, 1, is_secret).excerpt;
     let text = format!("first\n{}\n", "x".repeat(1000));
-    let place = Place::new(&text, 2, 1, false);
-    assert_eq!(place.excerpt.map(|line| line.len()), Some(200));
-    assert_eq!(Place::new("a", 9, 1, false).excerpt, None);
-    assert_eq!(
-        Place::new("  key: value", 1, 1, true).excerpt.as_deref(),
-        Some("  key:…")
-    );
-    assert_eq!(Place::new("c2VjcmV0", 1, 1, true).excerpt.as_deref(), Some("…"));
+    assert_eq!(excerpt(&text, 6, false).map(|line| line.len()), Some(200));
+    assert_eq!(excerpt("a", 9, false), None);
+    assert_eq!(excerpt("  key: value", 5, true).as_deref(), Some("  key:…"));
+    assert_eq!(excerpt("c2VjcmV0", 5, true).as_deref(), Some("…"));
 }
 
 #[test]
@@ -182,5 +185,80 @@ proptest! {
             text.split('\n').filter(is_content).map(str::to_owned).collect()
         };
         prop_assert_eq!(content(&kept), content(&text));
+    }
+}
+
+/// What somebody does to a folder: to which file, and what.
+fn deeds() -> impl Strategy<Value = Vec<(&'static str, u8)>> {
+    let files = prop::sample::select(vec![
+        "a.yaml",
+        "b.yaml",
+        "deep/a.yaml",
+        "deep/c.yml",
+        "deep",
+        ".hidden.yaml",
+        "d.txt",
+    ]);
+    prop::collection::vec((files, 0..8_u8), 1..12)
+}
+
+fn act(dir: &Path, file: &str, deed: u8) {
+    let path = dir.join(file);
+    let map = |name: &str, value: u8| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{key: \"{value}\"}}\n---\n")
+    };
+    fs::create_dir_all(dir.join("deep")).unwrap();
+    // What cannot be done to what is there (writing to a folder) is not done.
+    let _ = match deed {
+        0 => fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)),
+        1 => fs::rename(&path, dir.join("moved.yaml")),
+        2 => fs::write(&path, "kind: ["),
+        3 => fs::write(&path, map("one", 0) + "kind: ["),
+        _ => fs::write(
+            &path,
+            map("one", deed) + &map(["two", "three"][usize::from(deed) % 2], 1),
+        ),
+    };
+}
+
+/// Keeps the objects that the changes of a batch leave.
+fn follow(objects: &mut BTreeMap<ObjectName, String>, batch: &Batch) {
+    for change in &batch.changes {
+        match change {
+            Change::Apply(object) => {
+                let mut object = (**object).clone();
+                object.metadata_mut().resource_version = None;
+                objects.insert(object.name(), object.to_value().unwrap().to_string());
+            }
+            Change::Delete(name) => assert!(objects.remove(name).is_some(), "{name} was not there"),
+        }
+    }
+    assert_eq!(objects.len(), batch.objects);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn looking_where_something_happened_equals_looking_everywhere(deeds in deeds()) {
+        let dir = tempfile::tempdir().unwrap();
+        let loader = || FileLoader::new(dir.path(), Box::new(|| Timestamp::UNIX_EPOCH)).unwrap();
+        let (mut partly, mut wholly) = (loader(), loader());
+        let (mut part, mut whole) = (BTreeMap::new(), BTreeMap::new());
+        act(dir.path(), "a.yaml", 7);
+        follow(&mut part, &partly.scan());
+        follow(&mut whole, &wholly.scan());
+        for (file, deed) in deeds {
+            act(dir.path(), file, deed);
+            let places = BTreeSet::from([dir.path().join(file), dir.path().join("moved.yaml"), dir.path().join("deep")]);
+            let places = if deed == 0 && file != "deep" { BTreeSet::from([dir.path().join(file)]) } else { places };
+            let looked = partly.scan_only(&places).unwrap_or_else(|| partly.scan());
+            let all = wholly.scan();
+            follow(&mut part, &looked);
+            follow(&mut whole, &all);
+            prop_assert_eq!(&part, &whole);
+            prop_assert_eq!(looked.problems, all.problems);
+            prop_assert_eq!(looked.problems_changed, all.problems_changed);
+            prop_assert_eq!(looked.files, all.files);
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! other reason.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     path::{Path, PathBuf},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
@@ -95,14 +95,17 @@ pub fn watch(dir: impl Into<PathBuf>, options: WatchOptions) -> Result<Watch, Fi
     } = options;
     let loader = FileLoader::new(dir, clock)?;
     let dir = loader.dir().to_owned();
+    let watched = std::path::absolute(&dir).unwrap_or_else(|_| dir.clone());
     // One batch waits at most: what happens meanwhile is found by the next look.
     let (sender, batches) = tokio::sync::mpsc::channel(1);
     let follower = Follower {
         loader,
         poll,
         uses_events,
+        watched,
         watcher: None,
         open: HashSet::new(),
+        places: None,
     };
     let (events_in, events) = mpsc::channel();
     let rescan = Rescan(events_in.clone());
@@ -117,10 +120,14 @@ struct Follower {
     loader: FileLoader,
     poll: Duration,
     uses_events: bool,
+    /// The folder as an absolute path, as it is watched.
+    watched: PathBuf,
     /// The watcher, and which folder it watches.
     watcher: Option<(RecommendedWatcher, Option<(u64, u64)>)>,
     /// Files that somebody has changed and not yet closed.
     open: HashSet<PathBuf>,
+    /// Where something happened since the last look; nothing when that is not known.
+    places: Option<BTreeSet<PathBuf>>,
 }
 
 type Events = mpsc::Receiver<notify::Result<Event>>;
@@ -134,18 +141,25 @@ impl Follower {
     ) {
         // Before the first look, so that nothing falls between the two.
         self.subscribe(events_in);
+        let mut poll_at = Instant::now();
         loop {
-            let started = Instant::now();
-            let batch = self.loader.scan();
-            let took = started.elapsed();
+            // After events only what they name is looked at, unless that does not tell enough.
+            let places = self.places.replace(BTreeSet::new());
+            let batch = places
+                .and_then(|places| self.loader.scan_only(&places))
+                .unwrap_or_else(|| {
+                    let started = Instant::now();
+                    let batch = self.loader.scan();
+                    poll_at = Instant::now() + self.poll.max(started.elapsed() * POLL_SHARE);
+                    batch
+                });
             if (batch.is_first || batch.problems_changed || !batch.changes.is_empty())
                 && batches.blocking_send(batch).is_err()
             {
                 return;
             }
             self.subscribe(events_in);
-            let deadline = Instant::now() + self.poll.max(took * POLL_SHARE);
-            if !self.wait(events, deadline, batches) {
+            if !self.wait(events, poll_at, batches) {
                 return;
             }
         }
@@ -169,7 +183,7 @@ impl Follower {
             return;
         }
         let had_watcher = self.watcher.take().is_some();
-        match subscribe(self.loader.dir(), events.clone()) {
+        match subscribe(&self.watched, events.clone()) {
             Ok(watcher) => self.watcher = Some((watcher, identity)),
             Err(error) => {
                 if had_watcher || identity.is_none() {
@@ -181,15 +195,16 @@ impl Follower {
     }
 
     /// Waits until the folder should be looked at again. False when nobody listens any more.
-    fn wait(&mut self, events: &Events, deadline: Instant, batches: &tokio::sync::mpsc::Sender<Batch>) -> bool {
+    fn wait(&mut self, events: &Events, poll_at: Instant, batches: &tokio::sync::mpsc::Sender<Batch>) -> bool {
         /// How often to see whether somebody still listens.
         const ATTENTION: Duration = Duration::from_millis(250);
         while !batches.is_closed() {
             let now = Instant::now();
-            if now >= deadline {
+            if now >= poll_at {
+                self.places = None;
                 return true;
             }
-            match events.recv_timeout((deadline - now).min(ATTENTION)) {
+            match events.recv_timeout((poll_at - now).min(ATTENTION)) {
                 Ok(event) => {
                     if let Some(quiet) = self.weigh(event) {
                         self.settle(events, quiet);
@@ -229,25 +244,38 @@ impl Follower {
             Ok(event) => event,
             Err(error) => {
                 tracing::warn!(folder = %self.loader.dir().display(), %error, "event from the file system lost");
+                self.places = None;
                 return Some(QUIET);
             }
         };
-        match event.kind {
+        let quiet = match event.kind {
             EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
                 for path in &event.paths {
                     self.open.remove(path);
                 }
-                Some(QUIET)
+                QUIET
             }
             // Reading, our own included.
-            EventKind::Access(_) => None,
+            EventKind::Access(_) => return None,
             EventKind::Modify(ModifyKind::Data(_)) => {
-                self.open.extend(event.paths);
-                Some(QUIET)
+                self.open.extend(event.paths.iter().cloned());
+                QUIET
             }
-            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => Some(QUIET_AFTER_REMOVAL),
-            _ => Some(QUIET),
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => QUIET_AFTER_REMOVAL,
+            _ => QUIET,
+        };
+        if event.need_rescan() || event.paths.is_empty() {
+            self.places = None;
         }
+        if let Some(places) = &mut self.places {
+            let (dir, watched) = (self.loader.dir(), &self.watched);
+            // Events name paths below the folder as it was watched; the loader knows them as the user named it.
+            places.extend(event.paths.iter().map(|path| match path.strip_prefix(watched) {
+                Ok(below) => dir.join(below),
+                Err(_) => path.clone(),
+            }));
+        }
+        Some(quiet)
     }
 }
 

@@ -85,6 +85,35 @@ fn json_is_read_with_the_same_rules() {
 }
 
 #[test]
+fn json_with_escapes_has_places_too() {
+    let text = "{\n  \"apiVersion\": \"v1\", \"kind\": \"ConfigMap\",\n  \"data\": {\"a\": \"\\ud83d\\ude00 \\/\"},\n  \"metadata\": {\"name\": \"A\"}\n}";
+    assert_eq!(shown("a.json", text).lines().nth(1), Some("  --> a.json:4:24"));
+}
+
+#[test]
+fn what_would_command_a_terminal_is_not_shown() {
+    for text in ["kind: \u{1b}[31m\n", "kind: \"a\u{1b}[31m\n", "a: [\u{7}\n"] {
+        let problem = shown("a.yaml", text);
+        assert!(
+            problem
+                .chars()
+                .all(|character| character == '\n' || !character.is_control()),
+            "{problem:?}"
+        );
+    }
+}
+
+#[test]
+fn file_names_need_not_be_unicode() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let mut folder = Folder::new(&[]);
+    let path = folder.dir.path().join(OsStr::from_bytes(b"\xff.yaml"));
+    std::fs::write(path, "kind: [").unwrap();
+    let batch = folder.scan();
+    assert!(serde_json::to_string(&*batch.problems).unwrap().contains(".yaml"));
+}
+
+#[test]
 fn byte_order_mark_and_windows_line_ends_are_read() {
     let text = format!("\u{feff}{}---\n{}", config_map("one", "1"), gateway("edge", "0")).replace('\n', "\r\n");
     let mut folder = Folder::new(&[("a.yaml", &text)]);

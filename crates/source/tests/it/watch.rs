@@ -79,6 +79,27 @@ fn a_saved_file_is_there_soon() {
 }
 
 #[test]
+fn a_deleted_file_is_gone_soon() {
+    let mut watched = Watched::by_events(&[("a.yaml", &config_map("one", "0")), ("b.yaml", &config_map("two", "0"))]);
+    let changes = watched.after(|dir| fs::remove_file(dir.join("a.yaml")).unwrap());
+    assert_eq!(changes, ["delete ConfigMap default/one"]);
+}
+
+#[test]
+fn among_thousands_of_files_a_saved_one_is_there_soon() {
+    let texts: Vec<(String, String)> = (0..3000)
+        .map(|number| (format!("{number}.yaml"), config_map(&format!("map-{number}"), "0")))
+        .collect();
+    let files: Vec<(&str, &str)> = texts
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    let mut watched = Watched::by_events(&files);
+    let changes = watched.after(|dir| write(&dir.join("1500.yaml"), &config_map("map-1500", "1")));
+    assert_eq!(changes, ["apply ConfigMap default/map-1500"]);
+}
+
+#[test]
 fn a_file_renamed_over_another_is_there_soon() {
     let mut watched = Watched::by_events(&[("a.yaml", &config_map("one", "0"))]);
     let changes = watched.after(|dir| {
