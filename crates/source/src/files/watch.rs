@@ -18,14 +18,16 @@ use notify::{
     event::{AccessKind, AccessMode, ModifyKind, RenameMode},
 };
 
-use super::{Batch, Clock, FileLoader, FilesError};
+use super::{Batch, Clock, FileLoader, FilesError, folder::notation_of};
 
 /// Programs that save a file do several things to it; this long nothing must happen before it is read.
 const QUIET: Duration = Duration::from_millis(4);
 /// Some editors move the old file away before they write the new one.
-const QUIET_AFTER_REMOVAL: Duration = Duration::from_millis(20);
-/// However busy the folder is, and whoever holds a file open, it is looked at after this long.
+const QUIET_AFTER_REMOVAL: Duration = Duration::from_millis(40);
+/// However busy the folder is, it is looked at after this long.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// Unless a file is being written: half of it may be a valid file, so it is read when it is closed, or after this long.
+const PATIENCE_WITH_WRITERS: Duration = Duration::from_millis(250);
 /// Looking takes at most this share of the time when nothing happens.
 const POLL_SHARE: u32 = 20;
 
@@ -221,11 +223,15 @@ impl Follower {
 
     /// Waits until the folder is quiet and nobody is writing, or patience ends.
     fn settle(&mut self, events: &Events, quiet: Duration) {
-        let end = Instant::now() + PATIENCE;
-        let mut quiet_at = Instant::now() + quiet;
+        let started = Instant::now();
+        let mut quiet_at = started + quiet;
         loop {
             let now = Instant::now();
-            let until = if self.open.is_empty() { quiet_at.min(end) } else { end };
+            let until = if self.open.is_empty() {
+                quiet_at.min(started + PATIENCE)
+            } else {
+                started + PATIENCE_WITH_WRITERS
+            };
             if now >= until {
                 self.open.clear();
                 return;
@@ -258,10 +264,18 @@ impl Follower {
             // Reading, our own included.
             EventKind::Access(_) => return None,
             EventKind::Modify(ModifyKind::Data(_)) => {
-                self.open.extend(event.paths.iter().cloned());
+                self.open
+                    .extend(event.paths.iter().filter(|path| is_read(path)).cloned());
                 QUIET
             }
-            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => QUIET_AFTER_REMOVAL,
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From))
+                if event.paths.iter().any(|path| is_read(path)) =>
+            {
+                for path in &event.paths {
+                    self.open.remove(path);
+                }
+                QUIET_AFTER_REMOVAL
+            }
             _ => QUIET,
         };
         if event.need_rescan() || event.paths.is_empty() {
@@ -277,6 +291,14 @@ impl Follower {
         }
         Some(quiet)
     }
+}
+
+/// Whether a file of this name is read, and not one that programs use on the way.
+fn is_read(path: &Path) -> bool {
+    let is_hidden = path
+        .file_name()
+        .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    notation_of(path).is_some() && !is_hidden
 }
 
 fn subscribe(dir: &Path, events: mpsc::Sender<notify::Result<Event>>) -> notify::Result<RecommendedWatcher> {
