@@ -342,6 +342,7 @@ async fn what_would_mean_something_else_in_http_1_is_refused() {
     let mut client = RawHttp2::connect(here(port)).await;
     client.request(1, &GET).await;
     assert!(!client.outcome(1).await.is_refused());
+    drop(client);
     running.stop().await;
     backend.quiet().await;
     assert_eq!(backend.count(), 1, "{:#?}", backend.requests());
@@ -380,6 +381,7 @@ async fn a_body_that_is_not_as_long_as_declared_is_never_complete_at_the_backend
         _ = client.try_send(&frame(0, END_STREAM, 1, body.as_bytes())).await;
         let outcome = client.outcome(1).await;
         assert!(outcome.is_refused(), "{declared} {body}: {outcome:?}");
+        drop(client);
         running.stop().await;
         backend.quiet().await;
         assert_eq!(backend.count(), 0, "{declared} {body}: {:?}", backend.requests());

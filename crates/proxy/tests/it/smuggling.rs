@@ -94,6 +94,9 @@ async fn the_backend_sees_only_requests_that_were_sent() {
             assert_eq!(request.target, expected.target, "case {} {text:?}", case.number);
             assert_eq!(request.method, expected.method, "case {} {text:?}", case.number);
             assert_eq!(request.body, expected.body, "case {} {text:?}", case.number);
+            // A trailer that would frame the message, had it come in time, must not reach anybody who might heed it.
+            let frames = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-length");
+            assert!(!request.trailers.iter().any(frames), "case {} {text:?}", case.number);
         }
         if of_case.len() < understood.requests.len() || !understood.is_whole() {
             // Something was not accepted, so the client must have been told, unless it stopped sending itself.
