@@ -190,7 +190,10 @@ async fn a_listener_that_moves_to_another_port_serves_there_and_drains_here() {
     running.apply([second]).await;
     listening(&running.facts(), "gateway/web", 2, new);
     // The request that was under way is answered, and the connection then ends.
-    served.send(ok("late")).await;
+    // The backend closes, so that the next request comes on a new connection whichever worker gets it.
+    served
+        .send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nlate")
+        .await;
     let response = client.response().await;
     assert_eq!(response.text(), "late");
     assert!(
