@@ -5,8 +5,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use gatewright_ir::{
-    Backend, Cluster, ClusterId, Endpoint, Endpoints, Entry, Fact, Gateway, Host, HostPattern, HttpSettings, Listener, Match,
-    Origin, Protocol, Rank, Rule, Target, Timeouts, UpstreamProtocol,
+    Backend, Cluster, ClusterId, Endpoint, Endpoints, Entry, Fact, Gateway, Host, HostPattern, HttpSettings, Listener,
+    Match, Origin, Protocol, Rank, Rule, Target, Timeouts, UpstreamProtocol,
 };
 use gatewright_proxy::{Proxy, ProxySettings};
 use imbl::OrdMap;
@@ -25,7 +25,9 @@ async fn main() -> Result<(), Failure> {
     };
     let (proxy, mut facts) = Proxy::start(ProxySettings { workers })?;
     let gateway = gateway(port, backend, protocol);
-    proxy.apply(OrdMap::unit(gateway.origin.clone(), Arc::new(gateway))).await;
+    proxy
+        .apply(OrdMap::unit(gateway.origin.clone(), Arc::new(gateway)))
+        .await;
     while let Some(fact) = facts.recv().await {
         report(&fact);
     }

@@ -21,7 +21,9 @@ pub(crate) use body::{BodyError, Fill, Incoming, Outgoing};
 pub(crate) use client::{Client, Secured, Traffic, count};
 pub(crate) use decide::{Asked, Content, Decision, Forward, LocalAnswer, Prepared, decide};
 pub(crate) use exchange::{Downstream, Watched};
-pub(crate) use fields::{Changes, Sender, added_response_fields, is_forwardable_upgrade, request_fields, response_fields};
+pub(crate) use fields::{
+    Changes, Sender, added_response_fields, is_forwardable_upgrade, request_fields, response_fields,
+};
 pub(crate) use request::{Field, RequestFacts, RequestParts, ResponseView, is_idempotent};
 pub(crate) use table::{Held, HeldListener, HeldRoute, Table};
 pub(crate) use tunnel::{End, tunnel};

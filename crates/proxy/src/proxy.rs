@@ -32,7 +32,7 @@ use crate::{
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How the data plane runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProxySettings {
     /// How many threads carry traffic; 0 means one per processor core.
     pub workers: usize,

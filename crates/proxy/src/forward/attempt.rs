@@ -3,11 +3,7 @@
 //! Safe means that the backend cannot have acted on the request, or that acting twice does no harm, and that no part of
 //! the body was used up. A connection that failed to open is such a case for every request.
 
-use std::{
-    net::SocketAddr,
-    rc::Rc,
-    time::Instant,
-};
+use std::{net::SocketAddr, rc::Rc, time::Instant};
 
 use super::{
     Downstream, Forward, Prepared, Reason,
@@ -22,6 +18,9 @@ use crate::{
 
 /// How often a request is tried in all.
 const MOST_ATTEMPTS: u32 = 3;
+
+/// What is counted for a client that went away before its response began; no status of HTTP, but a custom.
+const CLIENT_GONE: u16 = 499;
 
 /// A request on its way to a backend.
 #[derive(Clone, Copy)]
@@ -39,12 +38,14 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Report {
     /// What the codec has to do now.
     pub(crate) ending: Ending,
-    /// The status that the client saw, or zero.
+    /// The status that the client saw, or that of a client that went away before it saw any.
     pub(crate) status: u16,
     /// How much was moved.
     pub(crate) traffic: Traffic,
     /// Whether the client's body was read to its end.
     pub(crate) request_is_done: bool,
+    /// How the backend broke the response off, if it did so in HTTP/2.
+    pub(crate) reset: Option<h2::Reason>,
 }
 
 /// What the codec has to do after an exchange.
@@ -64,9 +65,10 @@ impl Report {
     fn answer(reason: Reason) -> Self {
         Self {
             ending: Ending::Answer(reason),
-            status: 0,
+            status: reason.status(),
             traffic: Traffic::default(),
             request_is_done: false,
+            reset: None,
         }
     }
 }
@@ -125,7 +127,10 @@ impl Attempts<'_> {
             worker.metrics.upstream_reused();
             connection
         } else {
-            match self.connect(endpoint, expires, Connection::open(endpoint.address, worker)).await {
+            match self
+                .connect(endpoint, expires, Connection::open(endpoint.address, worker))
+                .await
+            {
                 Ok(connection) => connection,
                 Err(next) => return next,
             }
@@ -175,7 +180,12 @@ impl Attempts<'_> {
         expires: Option<(Instant, Reason)>,
         opening: impl Future<Output = std::io::Result<T>>,
     ) -> Result<T, Next> {
-        let Job { worker, forward, deadline, .. } = self.job;
+        let Job {
+            worker,
+            forward,
+            deadline,
+            ..
+        } = self.job;
         let now = Instant::now();
         let patience = now + forward.settings().upstream.connect_timeout;
         let (until, reason) = expires
@@ -242,6 +252,7 @@ impl Attempts<'_> {
             deadline: self.job.deadline,
             expires,
             patience: forward.settings().body_timeout,
+            stream_patience: forward.settings().idle_timeout,
         }
     }
 
@@ -263,7 +274,9 @@ impl Attempts<'_> {
     /// Waits for the first answer of the name servers, once. Says whether it is worth trying again.
     async fn wait_for_names(&mut self) -> bool {
         let Job { forward, deadline, .. } = self.job;
-        let Some(names) = forward.cluster.names() else { return false };
+        let Some(names) = forward.cluster.names() else {
+            return false;
+        };
         if std::mem::replace(&mut self.has_waited_for_names, true) {
             return false;
         }
@@ -275,12 +288,17 @@ impl Attempts<'_> {
 fn report(ending: Ending, progress: &Progress) -> Report {
     Report {
         ending,
-        status: progress.status,
+        status: if progress.status == 0 {
+            CLIENT_GONE
+        } else {
+            progress.status
+        },
         traffic: Traffic {
             received: progress.request.moved,
             sent: progress.response.moved,
         },
         request_is_done: progress.request.is_done(),
+        reset: progress.reset,
     }
 }
 

@@ -12,6 +12,8 @@ use std::{
 use bytes::Bytes;
 use http::HeaderMap;
 
+use crate::hygiene::{ConnectionOptions, Fate, RequestHygiene, request_header};
+
 /// Where body bytes come from.
 pub(crate) trait Incoming {
     /// Makes at least one byte available, or says that there are no more.
@@ -55,7 +57,7 @@ pub(crate) enum BodyError {
     /// The sender went away before the end.
     Truncated,
     /// The connection failed.
-    Broken(io::Error),
+    Broken,
     /// The sender cancelled the stream, with this HTTP/2 code.
     Reset(h2::Reason),
 }
@@ -105,7 +107,34 @@ pub(crate) enum PumpError {
     /// The sender failed.
     Source(BodyError),
     /// The receiver failed.
-    Sink(io::Error),
+    Sink,
+}
+
+impl PumpError {
+    /// What exactly failed makes no difference to what follows.
+    #[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+    fn sink(error: io::Error) -> Self {
+        tracing::trace!(%error, "the receiver of a body failed");
+        Self::Sink
+    }
+}
+
+/// The trailers that may be passed on: nothing that frames a message, concerns a connection or speaks for the client.
+fn passable(mut trailers: Box<HeaderMap>) -> Option<Box<HeaderMap>> {
+    let connection = ConnectionOptions::default();
+    let hygiene = RequestHygiene {
+        connection: &connection,
+        is_trusted: false,
+        allows_underscores: true,
+        is_upgrade: false,
+    };
+    let names: Vec<_> = trailers.keys().cloned().collect();
+    for name in names {
+        if request_header(name.as_str().as_bytes(), b"", &hygiene) != Fate::Forward {
+            trailers.remove(name);
+        }
+    }
+    (!trailers.is_empty()).then_some(trailers)
 }
 
 impl Pump {
@@ -132,17 +161,18 @@ impl Pump {
                     Poll::Ready(Ok(Fill::Data)) => {
                         let before = from.filled().len();
                         self.waits_for = Some(Side::Sink);
-                        ready!(to.poll_push(context, from)).map_err(PumpError::Sink)?;
+                        ready!(to.poll_push(context, from)).map_err(PumpError::sink)?;
                         self.moved += before.saturating_sub(from.filled().len()) as u64;
                     }
                     Poll::Ready(Ok(Fill::End)) => {
-                        to.finish(from.take_trailers()).map_err(PumpError::Sink)?;
+                        let trailers = from.take_trailers().and_then(passable);
+                        to.finish(trailers).map_err(PumpError::sink)?;
                         self.state = State::Flushing;
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Source(error))),
                     Poll::Pending => {
                         // What is already here must not wait for what is not.
-                        self.waits_for = Some(match to.poll_flush(context).map_err(PumpError::Sink)? {
+                        self.waits_for = Some(match to.poll_flush(context).map_err(PumpError::sink)? {
                             Poll::Ready(()) => Side::Source,
                             Poll::Pending => Side::Sink,
                         });
@@ -151,7 +181,7 @@ impl Pump {
                 },
                 State::Flushing => {
                     self.waits_for = Some(Side::Sink);
-                    ready!(to.poll_flush(context)).map_err(PumpError::Sink)?;
+                    ready!(to.poll_flush(context)).map_err(PumpError::sink)?;
                     self.state = State::Done;
                     self.waits_for = None;
                 }

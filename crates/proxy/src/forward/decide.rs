@@ -120,7 +120,10 @@ impl Forward {
     pub(crate) fn changes(&self) -> Changes<'_> {
         Changes {
             rule: self.route.rule.filters.as_deref(),
-            backend: self.route.backend(self.choice).and_then(|backend| backend.filters.as_deref()),
+            backend: self
+                .route
+                .backend(self.choice)
+                .and_then(|backend| backend.filters.as_deref()),
         }
     }
 
@@ -132,23 +135,27 @@ impl Forward {
 
 /// Decides what happens to a request. An HTTP/1.1 head for the backend is written to `head`.
 pub(crate) fn decide(
-    held: &Held,
+    routing: &Held,
     client: &Client,
     peer: &str,
     request: &RequestParts<'_, '_>,
     head: &mut Vec<u8>,
 ) -> Decision {
     let worker = &client.worker;
-    let Some((listener, routes)) = held.listener(request.host(), worker) else {
+    let Some((listener, routes)) = routing.listener(request.host(), worker) else {
         // A name that no listener has cannot be the one that the handshake was made for.
         let reason = if client.secured.is_some() {
             Reason::Misdirected
         } else {
             Reason::NoRoute
         };
-        return Decision::Answer(LocalAnswer::early(reason, held.first_listener(worker)));
+        return Decision::Answer(LocalAnswer::early(reason, routing.first_listener(worker)));
     };
-    if client.secured.as_ref().is_some_and(|secured| secured.listener != listener.listener.origin) {
+    if client
+        .secured
+        .as_ref()
+        .is_some_and(|secured| secured.listener != listener.listener.origin)
+    {
         return Decision::Answer(LocalAnswer::early(Reason::Misdirected, Some(listener)));
     }
     let Some(entry) = routes.find(request) else {
@@ -161,7 +168,7 @@ pub(crate) fn decide(
         is_trusted: client.is_trusted(settings),
         allows_underscores: settings.allow_underscores,
     };
-    let content = match prepare(held, listener, &route, entry, sender, request, client, head) {
+    let content = match prepare(routing, listener, &route, entry, sender, request, client, head) {
         Ok((prepared, choice, cluster)) => {
             return Decision::Forward(Forward {
                 listener: Rc::clone(listener),
@@ -181,9 +188,12 @@ pub(crate) fn decide(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "the second half of one function, cut where its result changes")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the second half of one function, cut where its result changes"
+)]
 fn prepare(
-    held: &Held,
+    routing: &Held,
     listener: &HeldListener,
     route: &HeldRoute,
     entry: &CompiledEntry,
@@ -205,11 +215,15 @@ fn prepare(
     if let Some(redirect) = changes.backend.and_then(|filters| filters.redirect.as_deref()) {
         return Err(redirection(redirect, listener, entry, request));
     }
-    let cluster = route.cluster(backend, &held.table, &client.worker).map_err(Content::Reason)?;
+    let cluster = route
+        .cluster(backend, &routing.table, &client.worker)
+        .map_err(Content::Reason)?;
     let asked = Asked::new(request, entry, changes);
     let prepared = match cluster.protocol {
         UpstreamProtocol::Http1 => h1::write_request(head, request, &asked, sender, changes).map(Prepared::H1),
-        UpstreamProtocol::H2c => h2::request(request, &asked, sender, changes).map(|request| Prepared::H2(request.into())),
+        UpstreamProtocol::H2c => {
+            h2::request(request, &asked, sender, changes).map(|request| Prepared::H2(request.into()))
+        }
     };
     let prepared = prepared.ok_or(Content::Reason(Reason::ForbiddenHeader))?;
     Ok((prepared, choice, cluster))

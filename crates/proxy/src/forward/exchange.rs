@@ -15,6 +15,7 @@ use super::{
     body::{BodyError, Pump, PumpError, Side},
 };
 use crate::{
+    h1::BodyLength,
     upstream::{Lost, Upstream},
     worker::Deadline,
 };
@@ -82,13 +83,18 @@ pub(super) struct Terms<'a> {
     pub(super) deadline: &'a Deadline,
     /// When it must be over, and why.
     pub(super) expires: Option<(Instant, Reason)>,
-    /// How long a client may keep a body from moving.
+    /// How long a body may stand still.
     pub(super) patience: Duration,
+    /// How long a response of unknown length may say nothing: it may be a stream of events.
+    pub(super) stream_patience: Duration,
 }
 
 /// What an exchange has done so far.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "steps that happen independently of each other")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "steps that happen independently of each other"
+)]
 pub(super) struct Progress {
     /// The request's body.
     pub(super) request: Pump,
@@ -96,6 +102,8 @@ pub(super) struct Progress {
     pub(super) response: Pump,
     /// The status of the final response, or zero before it.
     pub(super) status: u16,
+    /// How the backend broke the response off, if it did so in HTTP/2.
+    pub(super) reset: Option<h2::Reason>,
     /// Whether the body waits for `100 Continue`.
     is_held_back: bool,
     /// Whether the backend takes no more of the request.
@@ -103,7 +111,9 @@ pub(super) struct Progress {
     is_half_closed: bool,
     /// Whether an interim response has still to be sent.
     is_unflushed: bool,
-    /// When the client will have kept a body from moving for too long, and how much had moved when that was set.
+    /// Whether the response says how long it is.
+    has_length: bool,
+    /// When a body will have stood still for too long, and how much had moved when that was set.
     standstill: Option<(Instant, u64)>,
     continue_at: Option<Instant>,
 }
@@ -164,7 +174,12 @@ impl Progress {
         if self.status != 0 {
             match self.response.poll(context, backend, client) {
                 Poll::Ready(Ok(())) => return Poll::Ready(Outcome::Complete),
-                Poll::Ready(Err(_)) => return Poll::Ready(Outcome::Aborted),
+                Poll::Ready(Err(error)) => {
+                    if let PumpError::Source(BodyError::Reset(reason)) = error {
+                        self.reset = Some(reason);
+                    }
+                    return Poll::Ready(Outcome::Aborted);
+                }
                 Poll::Pending => {}
             }
         } else if self.is_unflushed {
@@ -213,7 +228,7 @@ impl Progress {
         match self.request.poll(context, client, backend) {
             Poll::Ready(Ok(())) | Poll::Pending => None,
             // A backend that reads no further may have answered already.
-            Poll::Ready(Err(PumpError::Sink(_))) => {
+            Poll::Ready(Err(PumpError::Sink)) => {
                 self.is_cut_off = true;
                 None
             }
@@ -233,6 +248,7 @@ impl Progress {
     ) -> Poll<Result<Heard, Lost>> {
         let request_is_done = self.request.is_done();
         let mut status = 0;
+        let mut has_length = false;
         let heard = backend.poll_response(context, |response| {
             status = response.status;
             match status {
@@ -249,7 +265,10 @@ impl Progress {
                     }
                     Ok(Heard::Interim)
                 }
-                _ => Ok(Heard::Final(client.start(response, terms.changes, request_is_done))),
+                _ => {
+                    has_length = matches!(response.body, BodyLength::Known(_));
+                    Ok(Heard::Final(client.start(response, terms.changes, request_is_done)))
+                }
             }
         });
         heard.map(|heard| {
@@ -264,6 +283,7 @@ impl Progress {
                 }
                 Ok(Heard::Final(_)) => {
                     self.status = status;
+                    self.has_length = has_length;
                     // The client will not send a body that nobody asked for.
                     self.is_cut_off |= self.is_held_back;
                 }
@@ -315,20 +335,35 @@ impl Progress {
         }
     }
 
-    /// Whether it is the client that keeps things from moving, and since when.
+    /// Whether a body stands still, and since when.
     fn note_standstill(&mut self, terms: &Terms<'_>) {
-        let is_silent = self.status == 0
-            && !terms.facts.is_grpc
-            && !self.is_held_back
-            && self.request.waits_for == Some(Side::Source);
-        let does_not_read = self.response.waits_for == Some(Side::Sink);
-        if !(is_silent || does_not_read || self.is_half_closed) {
+        let Some(patience) = self.patience(terms) else {
             self.standstill = None;
             return;
-        }
+        };
         let moved = self.request.moved + self.response.moved;
         if self.standstill.is_none_or(|(_, before)| before != moved) {
-            self.standstill = Some((Instant::now() + terms.patience, moved));
+            self.standstill = Some((Instant::now() + patience, moved));
         }
+    }
+
+    /// How long what is waited for may take. A backend may think about its answer for as long as the rule allows, and a
+    /// call of gRPC may be silent for as long as it likes; all else has a limit.
+    fn patience(&self, terms: &Terms<'_>) -> Option<Duration> {
+        if self.is_half_closed || self.response.waits_for == Some(Side::Sink) {
+            return Some(terms.patience);
+        }
+        if terms.facts.is_grpc {
+            return None;
+        }
+        if self.status == 0 {
+            let is_awaited = !self.is_held_back && self.request.waits_for == Some(Side::Source);
+            return is_awaited.then_some(terms.patience);
+        }
+        Some(if self.has_length {
+            terms.patience
+        } else {
+            terms.stream_patience
+        })
     }
 }

@@ -64,7 +64,10 @@ pub(crate) fn request_fields(
     };
     let changes = changes.request();
     let is_replaced = |name: &str, changes: &[Option<&HeaderChanges>]| {
-        changes.iter().flatten().any(|changes| changes.replaces(name.as_bytes()))
+        changes
+            .iter()
+            .flatten()
+            .any(|changes| changes.replaces(name.as_bytes()))
     };
     for field in request.fields {
         let value = match request_header(field.name.as_bytes(), field.value, &hygiene) {

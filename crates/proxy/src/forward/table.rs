@@ -67,7 +67,10 @@ impl Table {
                 .iter()
                 .any(is_tls)
                 .then(|| TlsTable::compile(listeners, previous.and_then(Self::tls))),
-            settings: listeners.first().map(|first| Arc::clone(&first.settings)).unwrap_or_default(),
+            settings: listeners
+                .first()
+                .map(|first| Arc::clone(&first.settings))
+                .unwrap_or_default(),
             listeners: listeners.iter().map(compile).collect(),
             clusters,
             names,
@@ -86,7 +89,11 @@ impl Table {
 
     fn cluster(&self, id: &ClusterId, worker: &Worker) -> Option<ClusterView> {
         let cluster = self.clusters.get(id)?;
-        Some(ClusterView::new(cluster, self.names.get(id).cloned(), &worker.endpoints))
+        Some(ClusterView::new(
+            cluster,
+            self.names.get(id).cloned(),
+            &worker.endpoints,
+        ))
     }
 }
 

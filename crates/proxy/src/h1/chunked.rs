@@ -4,7 +4,7 @@
 //! front. Sizes are plain hexadecimal digits and lines end in CR LF; all else is refused, because the next party might read
 //! it differently. Chunk extensions are dropped.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use httparse::Status;
 
 use super::head::has_bare_line_feed;
@@ -65,18 +65,17 @@ impl Chunks {
         }
     }
 
-    /// Whether the last chunk and the trailers were read.
-    pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Done
-    }
-
     /// Looks at the bytes that come next.
     pub(crate) fn step(&mut self, bytes: &[u8]) -> Result<Step, MalformedChunk> {
         match self.state {
             State::Size => self.size(bytes),
             State::Data(left) => {
                 let there = usize::try_from(left).map_or(bytes.len(), |left| bytes.len().min(left));
-                Ok(if there == 0 { Step::NeedMore } else { Step::Payload(there) })
+                Ok(if there == 0 {
+                    Step::NeedMore
+                } else {
+                    Step::Payload(there)
+                })
             }
             State::DataEnd => match bytes {
                 [b'\r', b'\n', ..] => {
@@ -155,6 +154,10 @@ impl Chunks {
         let mut trailers = HeaderMap::with_capacity(fields.len());
         for field in fields {
             let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| MalformedChunk)?;
+            // Had it come in time, it would have framed the message.
+            if !self.is_lenient && [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::HOST].contains(&name) {
+                return Err(MalformedChunk);
+            }
             let value = HeaderValue::from_bytes(field.value).map_err(|_| MalformedChunk)?;
             trailers.append(name, value);
         }

@@ -103,7 +103,9 @@ pub(super) fn write_response(
 pub(super) fn write_interim(out: &mut Vec<u8>, response: &ResponseView<'_>) {
     status_line(out, response.status);
     if response.status != 100 {
-        response_fields(response, Changes::default(), false, |name, value| field(out, name, value));
+        response_fields(response, Changes::default(), false, |name, value| {
+            field(out, name, value);
+        });
     }
     out.extend_from_slice(b"\r\n");
 }

@@ -122,6 +122,7 @@ pub(crate) fn parse_request<'h, 'b>(
 
 /// What is collected while walking over the headers.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts that a head states")]
 struct Facts<'b> {
     is_http10: bool,
     host: Option<&'b [u8]>,
@@ -152,11 +153,7 @@ impl<'b> Facts<'b> {
     fn note(&mut self, field: &Field<'b>) -> Result<(), Reason> {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         match field.name.len() {
-            4 if is("host") => {
-                if self.host.replace(field.value).is_some() {
-                    return Err(Reason::BadHost);
-                }
-            }
+            4 if is("host") && self.host.replace(field.value).is_some() => return Err(Reason::BadHost),
             6 if is("expect") => {
                 if !field.value.eq_ignore_ascii_case(b"100-continue") {
                     return Err(Reason::UnknownExpectation);
@@ -219,9 +216,7 @@ pub(crate) fn parse_length(value: &[u8]) -> Option<u64> {
         return None;
     }
     value.iter().try_fold(0_u64, |sum, digit| {
-        digit
-            .is_ascii_digit()
-            .then(|| sum * 10 + u64::from(digit - b'0'))
+        digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0'))
     })
 }
 
@@ -238,9 +233,12 @@ pub(crate) fn has_bare_line_feed(head: &[u8]) -> bool {
 /// Whether the request line is well formed except for its version.
 fn names_other_version(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let version = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-    matches!(version.trim_ascii_end(), [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
-        if major.is_ascii_digit() && minor.is_ascii_digit())
+    let mut words = line.trim_ascii_end().split(|byte| *byte == b' ');
+    let words = (words.next(), words.next(), words.next(), words.next());
+    let (Some(_), Some([_, ..]), Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor]), None) = words else {
+        return false;
+    };
+    major.is_ascii_digit() && minor.is_ascii_digit()
 }
 
 #[cfg(test)]

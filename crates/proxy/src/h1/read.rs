@@ -41,14 +41,6 @@ enum Body {
 }
 
 impl Reader {
-    /// A reader that begins with bytes which were read elsewhere.
-    pub(crate) fn with_buffer(buffer: Buffer) -> Self {
-        Self {
-            buffer,
-            ..Self::default()
-        }
-    }
-
     /// Says how the body that begins at the front of the buffer is delimited.
     pub(crate) fn begin(&mut self, length: BodyLength, is_lenient: bool) {
         self.payload = 0;
@@ -125,7 +117,7 @@ impl Reader {
                 Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
                     return Poll::Ready(Err(BodyError::Malformed));
                 }
-                Err(error) => return Poll::Ready(Err(BodyError::Broken(error))),
+                Err(_) => return Poll::Ready(Err(BodyError::Broken)),
             }
         }
     }

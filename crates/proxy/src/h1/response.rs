@@ -69,7 +69,9 @@ pub(crate) fn parse_response<'h, 'b>(
                 }
             }
             17 if is("transfer-encoding") => {
-                if !field.value.eq_ignore_ascii_case(b"chunked") || std::mem::replace(&mut is_chunked, true) {
+                let is_plain = field.value.eq_ignore_ascii_case(b"chunked");
+                let is_repeated = std::mem::replace(&mut is_chunked, true);
+                if is_repeated || !is_plain {
                     return Err(Malformed);
                 }
             }

@@ -104,8 +104,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
     /// Waits until the end of a head seems to be there.
     async fn wait_for_head(&mut self, is_later: bool) -> Waited {
         let client = self.client;
-        let held = client.bound.bind.current();
-        let settings = held.table.settings();
+        let routing = client.bound.bind.current();
+        let settings = routing.table.settings();
         let limit = settings.max_header_bytes as usize;
         let mut searched = 0;
         let mut has_begun = false;
@@ -123,21 +123,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
                     if !std::mem::replace(&mut has_begun, true) {
                         client.deadline.set(client.worker.tick(), settings.header_timeout);
                     }
-                } else if client.is_draining() {
-                    return Poll::Ready(Waited::Over);
                 }
                 match self.poll_read(context) {
                     Poll::Ready(Ok(count)) if count > 0 => {}
                     Poll::Ready(_) => return Poll::Ready(Waited::Over),
-                    Poll::Pending => {
-                        return client.deadline.poll(context).map(|()| {
-                            if has_begun {
-                                Waited::Refuse(Reason::HeaderTimeout)
-                            } else {
-                                Waited::Over
-                            }
-                        });
+                    Poll::Pending if has_begun => {
+                        return client
+                            .deadline
+                            .poll(context)
+                            .map(|()| Waited::Refuse(Reason::HeaderTimeout));
                     }
+                    // Only now: a request that is already here is still served.
+                    Poll::Pending if client.is_draining() => return Poll::Ready(Waited::Over),
+                    Poll::Pending => return client.deadline.poll(context).map(|()| Waited::Over),
                 }
             }
         })
@@ -181,9 +179,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
     async fn request(&mut self, peer: &str) -> Next {
         let client = self.client;
         let started = client.worker.tick();
-        let held = client.bound.bind.current();
+        let routing = client.bound.bind.current();
         let mut head = client.worker.stock.take_text();
-        let next = match self.decide(&held, peer, &mut head) {
+        let next = match self.decide(&routing, peer, &mut head) {
             Ok(Decision::Forward(decided)) => self.forward(decided, &head, started).await,
             Ok(Decision::Answer(answer)) => self.answer_and_count(answer, started).await,
             Err(reason) => self.refuse(reason).await,
@@ -193,8 +191,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
     }
 
     /// Parses the head at the front of the buffer and decides what happens to the request.
-    fn decide(&mut self, held: &Rc<Held>, peer: &str, out: &mut Vec<u8>) -> Result<Decision, Reason> {
-        let settings = held.table.settings();
+    fn decide(&mut self, routing: &Rc<Held>, peer: &str, out: &mut Vec<u8>) -> Result<Decision, Reason> {
+        let settings = routing.table.settings();
         let mut slots = slots();
         let bytes = self.reader.buffer.filled();
         // What looked like the end of a head and is none, is malformed.
@@ -203,7 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
             return Err(Reason::HeadTooLarge);
         }
         let request = request_parts(&head, self.client, settings.keep_escaped_slashes)?;
-        let decision = decide(held, self.client, peer, &request, out);
+        let decision = decide(routing, self.client, peer, &request, out);
         let (length, framing, is_head) = (head.length, head.framing, request.facts.is_head);
         self.reader.buffer.consume(length);
         self.reader.begin(framing.body, false);
@@ -227,10 +225,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
             status,
             traffic,
             request_is_done,
+            reset: _,
         } = forward(self, job).await;
         match ending {
             Ending::Complete => {
-                count(&client.worker, &decided.listener, Some(&decided.route), status, None, started, traffic);
+                count(
+                    &client.worker,
+                    &decided.listener,
+                    Some(&decided.route),
+                    status,
+                    None,
+                    started,
+                    traffic,
+                );
                 self.after_response(request_is_done)
             }
             Ending::Answer(reason) => {
@@ -242,13 +249,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
                 self.answer_and_count(answer, started).await
             }
             Ending::Aborted => {
-                count(&client.worker, &decided.listener, Some(&decided.route), status, None, started, traffic);
+                count(
+                    &client.worker,
+                    &decided.listener,
+                    Some(&decided.route),
+                    status,
+                    None,
+                    started,
+                    traffic,
+                );
                 Next::Close
             }
             Ending::Switched(mut connection) => {
                 let patience = decided.settings().idle_timeout;
                 let traffic = tunnel(self, &mut *connection, &client.deadline, patience).await;
-                count(&client.worker, &decided.listener, Some(&decided.route), status, None, started, traffic);
+                count(
+                    &client.worker,
+                    &decided.listener,
+                    Some(&decided.route),
+                    status,
+                    None,
+                    started,
+                    traffic,
+                );
                 Next::Close
             }
         }
@@ -259,15 +282,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
             return Next::Linger;
         }
         if self.closes {
-            return if self.reader.has_bytes() { Next::Linger } else { Next::Close };
+            return if self.reader.has_bytes() {
+                Next::Linger
+            } else {
+                Next::Close
+            };
         }
         Next::Request
     }
 
     /// Answers a request whose head could not be used; what follows it cannot be trusted either.
     async fn refuse(&mut self, reason: Reason) -> Next {
-        let held = self.client.bound.bind.current();
-        let answer = LocalAnswer::early(reason, held.first_listener(&self.client.worker));
+        let routing = self.client.bound.bind.current();
+        let answer = LocalAnswer::early(reason, routing.first_listener(&self.client.worker));
         self.closes = true;
         self.is_head = false;
         self.reader.begin(BodyLength::Known(0), false);
@@ -280,8 +307,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
         self.closes |= !body_is_read;
         self.answer(&answer);
         let client = self.client;
-        let held = client.bound.bind.current();
-        client.deadline.set(client.worker.tick(), held.table.settings().body_timeout);
+        let routing = client.bound.bind.current();
+        client
+            .deadline
+            .set(client.worker.tick(), routing.table.settings().body_timeout);
         let is_sent = poll_fn(|context| match self.writer.poll_flush(context, &mut self.stream) {
             Poll::Ready(outcome) => Poll::Ready(outcome.is_ok()),
             Poll::Pending => client.deadline.poll(context).map(|()| false),
@@ -289,7 +318,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
         .await;
         if let Some(listener) = &answer.listener {
             let (status, reason) = (answer.content.status(), answer.content.reason());
-            count(&client.worker, listener, answer.route.as_deref(), status, reason, started, Traffic::default());
+            count(
+                &client.worker,
+                listener,
+                answer.route.as_deref(),
+                status,
+                reason,
+                started,
+                Traffic::default(),
+            );
         }
         if is_sent {
             self.after_response(body_is_read)
@@ -307,7 +344,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
         let mut context = Context::from_waker(std::task::Waker::noop());
         let mut nothing = tokio::io::empty();
         while !self.reader.is_done() && self.reader.has_bytes() {
-            match self.reader.poll_fill(&mut context, &mut nothing, &self.client.worker.stock) {
+            match self
+                .reader
+                .poll_fill(&mut context, &mut nothing, &self.client.worker.stock)
+            {
                 Poll::Ready(Ok(Fill::Data)) => {
                     let there = self.reader.filled().len();
                     self.reader.consume(there);

@@ -163,11 +163,7 @@ impl Writer {
         Pin::new(stream).poll_flush(context)
     }
 
-    fn poll_write<S: AsyncWrite + Unpin>(
-        &mut self,
-        context: &mut Context<'_>,
-        stream: &mut S,
-    ) -> Poll<io::Result<()>> {
+    fn poll_write<S: AsyncWrite + Unpin>(&mut self, context: &mut Context<'_>, stream: &mut S) -> Poll<io::Result<()>> {
         while !self.is_flushed() {
             let written = ready!(Pin::new(&mut *stream).poll_write(context, self.waiting()))?;
             if written == 0 {

@@ -24,7 +24,11 @@ impl<S> Replayed<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Replayed<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.first.is_empty() {
             return Pin::new(&mut self.stream).poll_read(context, buffer);
         }

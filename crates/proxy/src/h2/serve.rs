@@ -22,9 +22,7 @@ use super::{
     stream::ServerStream,
 };
 use crate::{
-    forward::{
-        Client, Content, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide, forward,
-    },
+    forward::{Client, Content, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide, forward},
     worker::Worker,
 };
 
@@ -40,8 +38,8 @@ const SEND_BUFFER: usize = 64 * 1024;
 
 /// Serves a connection that speaks HTTP/2.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: Client) {
-    let held = client.bound.bind.current();
-    let settings = held.table.settings();
+    let routing = client.bound.bind.current();
+    let settings = routing.table.settings();
     client.deadline.set(Instant::now(), settings.header_timeout);
     let handshake = builder(settings).handshake::<_, Bytes>(stream);
     let Some(Ok(connection)) = client.deadline.guard(handshake).await else {
@@ -184,13 +182,13 @@ impl Stream {
 
     fn decide(&self, parts: &http::request::Parts, stream: &ServerStream, head: &mut Vec<u8>) -> Decision {
         let client = &*self.client;
-        let held = client.bound.bind.current();
+        let routing = client.bound.bind.current();
         let cookies = joined_cookies(&parts.headers);
         let fields = Fields::new(&parts.headers, cookies.as_deref());
         let is_empty = stream.receiving.is_empty();
-        match request_parts(parts, &fields, client, is_empty, held.table.settings()) {
-            Ok(request) => decide(&held, client, &self.peer, &request, head),
-            Err(reason) => Decision::Answer(LocalAnswer::early(reason, held.first_listener(&client.worker))),
+        match request_parts(parts, &fields, client, is_empty, routing.table.settings()) {
+            Ok(request) => decide(&routing, client, &self.peer, &request, head),
+            Err(reason) => Decision::Answer(LocalAnswer::early(reason, routing.first_listener(&client.worker))),
         }
     }
 
@@ -207,10 +205,19 @@ impl Stream {
             ending,
             status,
             traffic,
-            ..
+            reset,
+            request_is_done: _,
         } = forward(stream, job).await;
         match ending {
-            Ending::Complete => count(&self.client.worker, &decided.listener, Some(&decided.route), status, None, started, traffic),
+            Ending::Complete => count(
+                &self.client.worker,
+                &decided.listener,
+                Some(&decided.route),
+                status,
+                None,
+                started,
+                traffic,
+            ),
             Ending::Answer(reason) => {
                 let answer = LocalAnswer {
                     listener: Some(decided.listener),
@@ -220,8 +227,16 @@ impl Stream {
                 reply(&self.client.worker, stream, &answer, started);
             }
             Ending::Aborted | Ending::Switched(_) => {
-                stream.abort();
-                count(&self.client.worker, &decided.listener, Some(&decided.route), status, None, started, traffic);
+                stream.abort(reset.unwrap_or(h2::Reason::INTERNAL_ERROR));
+                count(
+                    &self.client.worker,
+                    &decided.listener,
+                    Some(&decided.route),
+                    status,
+                    None,
+                    started,
+                    traffic,
+                );
             }
         }
     }
@@ -231,6 +246,14 @@ fn reply(worker: &Worker, stream: &mut ServerStream, answer: &LocalAnswer, start
     stream.answer(&answer.content, answer.changes());
     if let Some(listener) = &answer.listener {
         let (status, reason) = (answer.content.status(), answer.content.reason());
-        count(worker, listener, answer.route.as_deref(), status, reason, started, Traffic::default());
+        count(
+            worker,
+            listener,
+            answer.route.as_deref(),
+            status,
+            reason,
+            started,
+            Traffic::default(),
+        );
     }
 }

@@ -44,13 +44,13 @@ impl Receiving {
             }
             match ready!(self.stream.poll_data(context)) {
                 Some(Ok(chunk)) => self.chunk = chunk,
-                Some(Err(error)) => return Poll::Ready(Err(body_error(error))),
+                Some(Err(error)) => return Poll::Ready(Err(body_error(&error))),
                 None => match ready!(self.stream.poll_trailers(context)) {
                     Ok(trailers) => {
                         self.trailers = trailers.map(Box::new);
                         self.is_done = true;
                     }
-                    Err(error) => return Poll::Ready(Err(body_error(error))),
+                    Err(error) => return Poll::Ready(Err(body_error(&error))),
                 },
             }
         }
@@ -137,12 +137,11 @@ impl Sending {
     }
 }
 
-fn body_error(error: h2::Error) -> BodyError {
+fn body_error(error: &h2::Error) -> BodyError {
     match error.reason() {
         Some(reason) if error.is_reset() => BodyError::Reset(reason),
-        _ => error
-            .into_io()
-            .map_or(BodyError::Truncated, BodyError::Broken),
+        _ if error.is_io() => BodyError::Broken,
+        _ => BodyError::Truncated,
     }
 }
 
@@ -179,10 +178,10 @@ impl ServerStream {
     }
 
     /// Breaks the stream off.
-    pub(super) fn abort(&mut self) {
+    pub(super) fn abort(&mut self, reason: h2::Reason) {
         match &mut self.sending {
-            Some(sending) => sending.reset(h2::Reason::INTERNAL_ERROR),
-            None => self.respond.send_reset(h2::Reason::CANCEL),
+            Some(sending) => sending.reset(reason),
+            None => self.respond.send_reset(reason),
         }
     }
 }

@@ -31,7 +31,8 @@ pub struct RequestCount {
     pub listener: Origin,
     /// The route, if the request belonged to one.
     pub route: Option<Origin>,
-    /// The status; zero stands for all codes beyond the first sixty of a route.
+    /// The status; 499 when the client went away before the response began. A route with more than 64 different codes
+    /// counts the others as one of them.
     pub status: u16,
     /// How many.
     pub count: u64,
@@ -112,7 +113,7 @@ pub struct UpstreamCounts {
 #[derive(Default)]
 struct Sum {
     latency: [u64; BUCKETS],
-    latency_sum: u64,
+    time: u64,
     received: u64,
     sent: u64,
     answers: AHashMap<&'static str, u64>,
@@ -134,11 +135,11 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
         metrics.upstream.retried += upstream.retried.get();
         for (origin, counters) in &*worker.listeners.lock() {
             let sum = listeners.entry(origin.clone()).or_default();
-            let (latency, latency_sum) = counters.latency();
+            let (latency, time) = counters.latency();
             for (total, count) in sum.latency.iter_mut().zip(latency) {
                 *total += count;
             }
-            sum.latency_sum += latency_sum;
+            sum.time += time;
             sum.received += counters.received.get();
             sum.sent += counters.sent.get();
             for (reason, count) in counters.answers().filter(|(_, count)| *count > 0) {
@@ -183,7 +184,7 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
 fn add_listener(metrics: &mut Metrics, listener: &Origin, sum: Sum) {
     let Sum {
         latency,
-        latency_sum,
+        time,
         received,
         sent,
         answers,
@@ -212,14 +213,17 @@ fn add_listener(metrics: &mut Metrics, listener: &Origin, sum: Sum) {
         listener: listener.clone(),
         latency: Histogram {
             buckets: buckets.collect(),
-            sum: seconds(latency_sum),
+            sum: seconds(time),
         },
         received_bytes: received,
         sent_bytes: sent,
     });
 }
 
-#[expect(clippy::cast_precision_loss, reason = "beyond 2^53 microseconds, 285 years, a microsecond more or less is lost")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "beyond 2^53 microseconds, 285 years, a microsecond more or less is lost"
+)]
 fn seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6
 }
@@ -229,7 +233,11 @@ fn sort(metrics: &mut Metrics) {
         .requests
         .sort_by(|a, b| (&a.listener, &a.route, a.status).cmp(&(&b.listener, &b.route, b.status)));
     metrics.listeners.sort_by(|a, b| a.listener.cmp(&b.listener));
-    metrics.answers.sort_by(|a, b| (&a.listener, a.reason).cmp(&(&b.listener, b.reason)));
+    metrics
+        .answers
+        .sort_by(|a, b| (&a.listener, a.reason).cmp(&(&b.listener, b.reason)));
     metrics.connections.sort_by_key(|bind| bind.address);
-    metrics.tls_failures.sort_by_key(|failure| (failure.address, failure.reason));
+    metrics
+        .tls_failures
+        .sort_by_key(|failure| (failure.address, failure.reason));
 }

@@ -62,13 +62,20 @@ impl Claims {
 
 /// The addresses that a gateway wants.
 pub(super) fn addresses(gateway: &Gateway) -> BTreeSet<SocketAddr> {
-    gateway.listeners.iter().flat_map(|listener| of_listener(listener)).collect()
+    gateway
+        .listeners
+        .iter()
+        .flat_map(|listener| of_listener(listener))
+        .collect()
 }
 
 /// The addresses that a listener wants.
 pub(super) fn of_listener(listener: &Listener) -> impl Iterator<Item = SocketAddr> {
     let port = listener.port;
-    listener.addresses.iter().map(move |address| SocketAddr::new(*address, port))
+    listener
+        .addresses
+        .iter()
+        .map(move |address| SocketAddr::new(*address, port))
 }
 
 /// The listeners that a gateway has on an address.

@@ -53,11 +53,7 @@ enum Place {
 type Opened = BTreeMap<SocketAddr, Bound>;
 
 impl Applied {
-    pub(super) fn new(
-        workers: Arc<Vec<WorkerHandle>>,
-        resolver: Resolver,
-        facts: mpsc::UnboundedSender<Fact>,
-    ) -> Self {
+    pub(super) fn new(workers: Arc<Vec<WorkerHandle>>, resolver: Resolver, facts: mpsc::UnboundedSender<Fact>) -> Self {
         Self {
             workers,
             resolver,
@@ -111,7 +107,8 @@ impl Applied {
             let Some(origin) = before.or(after).map(|gateway| &gateway.origin) else {
                 continue;
             };
-            let wanted = |gateway: Option<&Arc<Gateway>>| gateway.map(|it| addresses::addresses(it)).unwrap_or_default();
+            let wanted =
+                |gateway: Option<&Arc<Gateway>>| gateway.map(|it| addresses::addresses(it)).unwrap_or_default();
             let (was, is) = (wanted(before), wanted(after));
             self.claims.set(origin, &was, &is);
             touched.extend(was);
@@ -194,7 +191,11 @@ impl Applied {
             // A worker that has ended acknowledges by dropping its end.
             _ = acknowledged.await;
         }
-        for gateway in gateways.iter().filter_map(|origin| self.gateways.get(origin).cloned()).collect::<Vec<_>>() {
+        for gateway in gateways
+            .iter()
+            .filter_map(|origin| self.gateways.get(origin).cloned())
+            .collect::<Vec<_>>()
+        {
             self.report(&gateway);
         }
     }
@@ -285,7 +286,12 @@ impl Applied {
         let Some(gateway) = owner.cloned() else { return };
         let names = self.names.get(&gateway.origin).cloned().unwrap_or_default();
         let compile = |previous: Option<&Table>| {
-            Arc::new(Table::compile(listeners, gateway.clusters.clone(), names.clone(), previous))
+            Arc::new(Table::compile(
+                listeners,
+                gateway.clusters.clone(),
+                names.clone(),
+                previous,
+            ))
         };
         if let Some(Place::Open(bind)) = self.places.get(address) {
             let table = compile(Some(&bind.table.load()));
@@ -308,10 +314,7 @@ impl Applied {
     }
 
     /// Sends every worker a command, and returns what each answers through.
-    fn tell(
-        &self,
-        mut command: impl FnMut(oneshot::Sender<()>) -> Option<Command>,
-    ) -> Vec<oneshot::Receiver<()>> {
+    fn tell(&self, mut command: impl FnMut(oneshot::Sender<()>) -> Option<Command>) -> Vec<oneshot::Receiver<()>> {
         let mut waiting = Vec::with_capacity(self.workers.len());
         for worker in self.workers.iter() {
             let (done, acknowledged) = oneshot::channel();

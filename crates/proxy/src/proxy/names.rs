@@ -21,10 +21,7 @@ pub(super) fn follow(
     let mut names = Arc::clone(names);
     for change in old.diff(new) {
         let (id, cluster) = match change {
-            DiffItem::Add(id, cluster)
-            | DiffItem::Update {
-                new: (id, cluster), ..
-            } => (id, Some(cluster)),
+            DiffItem::Add(id, cluster) | DiffItem::Update { new: (id, cluster), .. } => (id, Some(cluster)),
             DiffItem::Remove(id, _) => (id, None),
         };
         match cluster.map(|cluster| &cluster.endpoints) {

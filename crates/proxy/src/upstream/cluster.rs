@@ -1,11 +1,6 @@
 //! The endpoints of one cluster, as one worker sees them, and which of them gets the next request.
 
-use std::{
-    cell::RefCell,
-    net::SocketAddr,
-    rc::Rc,
-    sync::Arc,
-};
+use std::{cell::RefCell, net::SocketAddr, rc::Rc, sync::Arc};
 
 use gatewright_ir::{Cluster, Endpoints, UpstreamProtocol};
 
@@ -61,7 +56,10 @@ impl ClusterView {
                     let is_bad = endpoint.is_resting() || Some(endpoint.address) == avoid;
                     (is_bad, endpoint.in_flight.get())
                 };
-                let best = [several.get(first), several.get(second)].into_iter().flatten().min_by_key(cost)?;
+                let best = [several.get(first), several.get(second)]
+                    .into_iter()
+                    .flatten()
+                    .min_by_key(cost)?;
                 if !cost(&best).0 {
                     return Some(Rc::clone(best));
                 }

@@ -107,6 +107,15 @@ impl Registry {
         Rc::clone(endpoint)
     }
 
+    /// Closes all unused connections. They know their worker, which knows them: nobody else ends that circle.
+    pub(crate) fn clear(&self) {
+        let endpoints = std::mem::take(&mut *self.0.borrow_mut());
+        for endpoint in endpoints.into_values() {
+            endpoint.idle.take();
+            endpoint.sessions.clear();
+        }
+    }
+
     /// Closes connections that were unused for too long, and forgets endpoints that no table names any more.
     pub(crate) fn sweep(&self, now: Instant) {
         self.0.borrow_mut().retain(|_, endpoint| {

@@ -30,6 +30,7 @@ const MOST_HEAD_BYTES: usize = 128 * 1024;
 
 /// One connection to a backend.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one connection")]
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
     pub(crate) reader: Reader,
@@ -161,7 +162,11 @@ impl Upstream for Connection {
             }
             self.searched = bytes.len();
             self.reader.buffer.reserve(MOST_HEAD_BYTES);
-            match ready!(self.reader.buffer.poll_read(context, &mut self.stream, &self.worker.stock)) {
+            match ready!(
+                self.reader
+                    .buffer
+                    .poll_read(context, &mut self.stream, &self.worker.stock)
+            ) {
                 Ok(count) if count > 0 => self.has_response = true,
                 _ => return Poll::Ready(Err(self.lost())),
             }
@@ -171,8 +176,7 @@ impl Upstream for Connection {
 
 /// Whether bytes contain the empty line that ends a head.
 fn has_end(bytes: &[u8]) -> bool {
-    memchr::memchr_iter(b'\n', bytes)
-        .any(|at| matches!(bytes.get(at + 1..), Some([b'\n', ..] | [b'\r', b'\n', ..])))
+    memchr::memchr_iter(b'\n', bytes).any(|at| matches!(bytes.get(at + 1..), Some([b'\n', ..] | [b'\r', b'\n', ..])))
 }
 
 impl Incoming for Connection {

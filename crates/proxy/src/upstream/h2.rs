@@ -67,6 +67,11 @@ impl Sessions {
         });
     }
 
+    /// Lets go of all connections.
+    pub(super) fn clear(&self) {
+        self.open.take();
+    }
+
     /// A connection with room for one more stream.
     fn with_room(&self) -> Option<Rc<Session>> {
         let mut open = self.open.borrow_mut();
@@ -306,7 +311,10 @@ impl Incoming for Stream {
     }
 
     fn take(&mut self, most: usize) -> Bytes {
-        self.receiving.as_mut().map(|receiving| receiving.take(most)).unwrap_or_default()
+        self.receiving
+            .as_mut()
+            .map(|receiving| receiving.take(most))
+            .unwrap_or_default()
     }
 
     fn is_finished(&self) -> bool {

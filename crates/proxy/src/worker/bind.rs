@@ -127,18 +127,11 @@ impl LocalBind {
         self.counters.accepted.add(1);
         let mut open = self.open.borrow_mut();
         let entry = Some(Open { nudge, task: None });
-        let place = match self.free.borrow_mut().pop() {
-            Some(place) => {
-                if let Some(free) = open.get_mut(place) {
-                    *free = entry;
-                }
-                place
-            }
-            None => {
-                open.push(entry);
-                open.len() - 1
-            }
-        };
+        let place = self.free.borrow_mut().pop().unwrap_or(open.len());
+        match open.get_mut(place) {
+            Some(free) => *free = entry,
+            None => open.push(entry),
+        }
         Some(BoundConnection {
             bind: Rc::clone(self),
             place,

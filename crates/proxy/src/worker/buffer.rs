@@ -72,23 +72,6 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer that begins with bytes which were read elsewhere.
-    pub(crate) fn with_bytes(bytes: &[u8], stock: &Stock) -> Self {
-        let mut buffer = Self::default();
-        if bytes.is_empty() {
-            return buffer;
-        }
-        buffer.storage = stock.take(SMALL);
-        if buffer.storage.len() < bytes.len() {
-            buffer.storage.resize(bytes.len(), 0);
-        }
-        if let Some(place) = buffer.storage.get_mut(..bytes.len()) {
-            place.copy_from_slice(bytes);
-            buffer.end = bytes.len();
-        }
-        buffer
-    }
-
     /// The bytes that are there.
     pub(crate) fn filled(&self) -> &[u8] {
         self.storage.get(self.start..self.end).unwrap_or_default()

@@ -88,7 +88,11 @@ impl WorkerHandle {
                     Ok(runtime) => {
                         // The one who waits is `start` below, which does not go away before it has an answer.
                         _ = ready.send(Ok(()));
-                        runtime.block_on(run(Worker::new(counted), inbox));
+                        let worker = Worker::new(counted);
+                        runtime.block_on(run(Rc::clone(&worker), inbox));
+                        // What is still under way ends with the runtime, and may leave connections behind.
+                        drop(runtime);
+                        worker.endpoints.clear();
                     }
                     Err(error) => _ = ready.send(Err(error)),
                 }
@@ -146,7 +150,10 @@ async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
             Command::Close { bind, drain, done } => {
                 let removed = {
                     let mut binds = binds.borrow_mut();
-                    let place = binds.listening.iter().position(|one| Arc::ptr_eq(&one.bind.shared, &bind));
+                    let place = binds
+                        .listening
+                        .iter()
+                        .position(|one| Arc::ptr_eq(&one.bind.shared, &bind));
                     place.map(|place| binds.listening.swap_remove(place))
                 };
                 if let Some(Listening { bind, task }) = removed {
@@ -204,7 +211,10 @@ async fn sweep(worker: Rc<Worker>, binds: Rc<RefCell<Binds>>) {
 
 /// Closes all sockets and waits for connections to end, but no longer than asked.
 async fn stop(binds: &RefCell<Binds>, grace: Duration) {
-    let Binds { listening, mut draining } = std::mem::take(&mut *binds.borrow_mut());
+    let Binds {
+        listening,
+        mut draining,
+    } = std::mem::take(&mut *binds.borrow_mut());
     for Listening { bind, task } in listening {
         stop_accepting(task).await;
         bind.drain();

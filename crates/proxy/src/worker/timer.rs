@@ -210,11 +210,6 @@ impl Deadline {
     pub(crate) fn nudge(&self) -> Nudge {
         Nudge(Rc::clone(&self.state))
     }
-
-    /// The wheel it stands in.
-    pub(crate) fn wheel(&self) -> &Rc<Wheel> {
-        &self.wheel
-    }
 }
 
 impl Drop for Deadline {
@@ -247,9 +242,9 @@ fn keep_waker(place: &RefCell<Option<Waker>>, context: &Context<'_>) {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a remainder below 512 fits every integer")]
 fn slot_of(tick: u64) -> usize {
-    (tick % SLOTS) as usize
+    // A remainder below 512 fits every integer.
+    usize::try_from(tick % SLOTS).unwrap_or_default()
 }
 
 #[cfg(test)]
