@@ -389,6 +389,23 @@ async fn a_body_that_is_not_as_long_as_declared_is_never_complete_at_the_backend
 }
 
 #[tokio::test]
+async fn a_header_block_that_swells_on_reading_is_refused() {
+    let (_running, backend, port) = rig().await;
+    let mut client = RawHttp2::connect(here(port)).await;
+    // One large field put into the table, then named a thousand times with a byte each.
+    let mut block = fields(&GET);
+    block.extend([0x40, 1, b'x', 0x7f, 0xa1, 0x1e]);
+    block.extend([b'a'; 4000]);
+    block.extend([0xbe; 1000]);
+    client.send(&frame(1, END_STREAM | END_HEADERS, 1, &block)).await;
+    let outcome = client.outcome(1).await;
+    // 431 has no short form in the table, so the block begins with a literal.
+    let is_431 = matches!(&outcome, Outcome::Headers(block) if !block.starts_with(&[0x88]));
+    assert!(is_431 || outcome.is_refused(), "{outcome:?}");
+    assert_eq!(backend.count(), 0);
+}
+
+#[tokio::test]
 async fn floods_of_frames_end_their_connection_and_nobody_elses() {
     let (_running, _backend, port) = rig().await;
     let mut good = Http2::connect(here(port)).await;

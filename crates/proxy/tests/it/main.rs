@@ -14,6 +14,7 @@ mod answers;
 mod forwarded;
 mod hardening;
 mod http2;
+mod interop;
 mod lifecycle;
 mod listeners;
 mod paths;

@@ -8,6 +8,7 @@ use crate::support::{
     Backend, Client, Plan, Running,
     backend::ok,
     client::get,
+    http2::{Outcome, RawHttp2, frame},
     running::{free_port, here},
     soon, until,
 };
@@ -114,6 +115,7 @@ async fn a_body_that_stands_still_is_cut_and_never_complete_at_the_backend() {
         let response = client.response().await;
         assert_eq!(response.status, 408, "{framing}");
         client.closed().await;
+        drop(client);
         assert_eq!(get(here(port), "a.test", "/").await.text(), "hello");
         running.stop().await;
         backend.quiet().await;
@@ -159,6 +161,25 @@ async fn a_client_that_does_not_read_is_cut() {
         while served.reader.stream.write_all(&piece).await.is_ok() {}
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_http2_client_that_grants_no_window_is_cut() {
+    let (_running, _backend, port) = rig(|settings| settings.body_timeout = SHORT).await;
+    let mut stingy = RawHttp2::connect(here(port)).await;
+    // The initial window of streams: nothing.
+    stingy.send(&frame(4, 0, 0, &[0, 4, 0, 0, 0, 0])).await;
+    let request = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":authority", "a.test"),
+        (":path", "/"),
+    ];
+    stingy.request(1, &request).await;
+    assert!(matches!(stingy.outcome(1).await, Outcome::Headers(_)));
+    assert_eq!(get(here(port), "a.test", "/").await.text(), "hello");
+    let outcome = stingy.outcome(1).await;
+    assert!(!matches!(outcome, Outcome::Headers(_)), "{outcome:?}");
 }
 
 #[tokio::test]
