@@ -24,7 +24,7 @@ enum Command {
     Check(check::CheckArgs),
     /// Show what a running gatewright serves, and what keeps it from serving the rest
     Status(status::StatusArgs),
-    /// Serve the quickstart example with its two backends, all in this process
+    /// Serve the quickstart example and its backends, all in this process
     Demo(demo::DemoArgs),
     /// Serve backends that answer every request with what they received
     Echo(echo::EchoArgs),

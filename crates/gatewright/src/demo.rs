@@ -1,17 +1,26 @@
-//! `gatewright demo`: the quickstart example with its two backends, in one process, with two lines to try.
+//! `gatewright demo`: the quickstart example with its backends, in one process, with two lines to try.
 //!
 //! Serves `examples/quickstart` of the current folder if it is there, so that it can be edited while it is served; else
-//! the copy inside the binary, written to a folder that ends with the process. Listens on loopback only.
+//! the copy inside the binary, written to a folder that ends with the process. Every backend on this host that the routes
+//! use is served by an echo. Listens on loopback only.
 
 mod example;
 
-use std::{net::Ipv4Addr, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    collections::BTreeSet,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
 
 use clap::Args;
 use gatewright_echo::{EchoMode, EchoSettings};
-use gatewright_ir::Protocol;
+use gatewright_ir::Endpoints;
+use gatewright_world::origin;
 
 use crate::{
+    admin::document::GatewaySummary,
     app::{App, AppSettings},
     echo,
     failure::Failure,
@@ -23,16 +32,13 @@ use crate::{
 };
 use example::Example;
 
-/// The backends that the example's EndpointSlices name.
-const SERVICES: [(&str, u16); 2] = [("blue", 9101), ("green", 9102)];
-
 /// A start takes milliseconds; whatever is not there by then is shown as missing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The arguments of `demo`.
 #[derive(Args)]
 pub(crate) struct DemoArgs {
-    /// A folder to serve instead of the quickstart example
+    /// A folder to serve instead of the quickstart example; its backends on this host are served too
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
     #[command(flatten)]
@@ -50,26 +56,44 @@ pub(crate) fn run(args: DemoArgs) -> Result<ExitCode, Failure> {
     let log = logs::start(args.serve.log);
     block_on(async {
         let mut signals = Signals::catch()?;
-        let mut backends = Vec::new();
-        for (name, port) in SERVICES {
-            let settings = EchoSettings::local(EchoMode::Http)
-                .with_service(name)
-                .with_address(Ipv4Addr::LOCALHOST.into(), port)
-                .with_h2c_port(None);
-            backends.push(echo::start(settings).await?);
-        }
         let app = App::start(settings, log).await?;
         tokio::select! {
             _ = tokio::time::timeout(PATIENCE, app.started()) => {}
             () = signals.stop() => return Ok(ExitCode::SUCCESS),
         }
-        ui::data(&introduction(&app.view(), &example));
+        let view = app.view();
+        let mut servers = Vec::new();
+        for (service, address) in backends(&view) {
+            let settings = EchoSettings::local(EchoMode::Http)
+                .with_service(&service)
+                .with_address(address.ip(), address.port())
+                .with_h2c_port(None);
+            servers.push(echo::start(settings).await?);
+        }
+        ui::data(&introduction(&view, &example));
         let result = run::serve(app, signals, args.serve.drain_timeout).await;
-        for backend in backends {
-            backend.stop().await;
+        for server in servers {
+            server.stop().await;
         }
         result
     })
+}
+
+/// The backends on this host that routes use, with the names of their Services.
+fn backends(view: &View) -> BTreeSet<(String, SocketAddr)> {
+    let mut backends = BTreeSet::new();
+    for cluster in view.gateways.values().flat_map(|gateway| gateway.clusters.values()) {
+        let Endpoints::Known(endpoints) = &cluster.endpoints else {
+            continue;
+        };
+        let service = origin::parse(&cluster.origin)
+            .map(|(object, _)| object.name)
+            .unwrap_or_default();
+        for endpoint in endpoints.iter().filter(|endpoint| endpoint.address.ip().is_loopback()) {
+            backends.insert((service.clone(), endpoint.address));
+        }
+    }
+    backends
 }
 
 /// What listens where, and what to try.
@@ -78,21 +102,31 @@ fn introduction(view: &View, example: &Example) -> String {
     let mut text = String::new();
     let mut plain = None;
     let mut tls = None;
-    for gateway in view.gateways.values() {
+    let gateways = view
+        .objects
+        .iter()
+        .filter_map(|(id, shown)| GatewaySummary::of(id, shown));
+    for gateway in gateways {
         for listener in &gateway.listeners {
-            let (scheme, first) = match listener.protocol {
-                Protocol::Http => ("http", &mut plain),
-                Protocol::Https { .. } => ("https", &mut tls),
+            let name = format!(
+                "gateway {}/{}, listener {}",
+                gateway.namespace, gateway.name, listener.name
+            );
+            if !listener.programmed.as_ref().is_some_and(|verdict| verdict.holds) {
+                text.push_str(&format!("{name} does not listen; `gatewright status` says why\n"));
+                continue;
+            }
+            let (scheme, first) = match listener.protocol.as_str() {
+                "HTTPS" => ("https", &mut tls),
+                _ => ("http", &mut plain),
             };
             let url = format!("{scheme}://localhost:{}", listener.port);
-            text.push_str(&format!("{} listens on {url}\n", listener.origin));
+            text.push_str(&format!("{name} listens on {url}\n"));
             first.get_or_insert(url);
         }
     }
     if plain.is_some() || tls.is_some() {
         text.push_str("\ntry:\n");
-    } else {
-        text.push_str("nothing can be served; `gatewright status` says why\n");
     }
     if let Some(url) = plain {
         text.push_str(&format!("  curl {url}/hello\n"));

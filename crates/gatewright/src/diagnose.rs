@@ -34,6 +34,7 @@ pub(crate) fn conditions(object: &ObjectName, status: &Status) -> Vec<Finding> {
     let has_culprit = conditions
         .iter()
         .any(|(scope, condition)| names_culprit(scope, condition));
+    let has_parents = matches!(status, Status::HttpRoute(route) if route.parents.len() + route.dangling.len() > 1);
     for (scope, condition) in &conditions {
         // The object says again what its listeners say better.
         let is_summary = *scope == Scope::Object && condition.reason == Reason::ListenersNotValid && has_culprit;
@@ -43,7 +44,8 @@ pub(crate) fn conditions(object: &ObjectName, status: &Status) -> Vec<Finding> {
         let part = match scope {
             Scope::Object => None,
             Scope::Listener(name) => Some(format!("listener {name}")),
-            Scope::Parent(parent) => Some(parent_text(parent)),
+            // With one parent alone there is nothing to tell apart.
+            Scope::Parent(parent) => has_parents.then(|| parent_text(parent)),
         };
         let finding = Finding {
             code: condition.reason.code().to_owned(),

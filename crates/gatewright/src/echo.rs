@@ -6,7 +6,7 @@
 use std::{net::IpAddr, process::ExitCode, str::FromStr, sync::Arc};
 
 use clap::Args;
-use gatewright_echo::{EchoMode, EchoServer, EchoSettings};
+use gatewright_echo::{EchoError, EchoMode, EchoServer, EchoSettings};
 
 use crate::{failure::Failure, run::block_on, signals::Signals, ui};
 
@@ -110,9 +110,13 @@ fn settings(args: &EchoArgs) -> Result<Vec<EchoSettings>, Failure> {
 /// Starts a backend and says where it listens.
 pub(crate) async fn start(settings: EchoSettings) -> Result<EchoServer, Failure> {
     let name = settings.identity.service.clone();
-    let server = EchoServer::start(settings)
-        .await
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let server = EchoServer::start(settings).await.map_err(|error| {
+        let failure = Failure::new(format!("echo {name}: {error}"));
+        match error {
+            EchoError::Listen { .. } => failure.hint("free the port: another echo or demo may be running"),
+            EchoError::Variable { .. } | EchoError::File { .. } | EchoError::Tls(_) => failure,
+        }
+    })?;
     let addresses = server.addresses;
     let name = if name.is_empty() {
         String::new()

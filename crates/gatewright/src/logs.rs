@@ -29,7 +29,7 @@ pub(crate) enum LogFormat {
 /// What the log shows.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct LogSettings {
-    /// What to log: off, error, warn, info, debug or trace, also per part (`info,gatewright_proxy=debug`)
+    /// What to log: off, error, warn, info, debug or trace, also per part (`warn,gatewright_proxy=debug`)
     #[arg(long = "log-level", value_name = "LEVEL", default_value = "info", env = "GATEWRIGHT_LOG_LEVEL", value_parser = parse_level)]
     pub(crate) level: String,
     /// How log lines look
@@ -53,7 +53,7 @@ pub(crate) struct LogControl {
 /// Starts the log of this process.
 pub(crate) fn start(settings: LogSettings) -> LogControl {
     // The level was checked when the arguments were parsed.
-    let filter = EnvFilter::try_new(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = parse_filter(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
     let (filter, handle) = reload::Layer::new(filter);
     let is_json = Arc::new(AtomicBool::new(settings.format == LogFormat::Json));
     let lines = tracing_subscriber::fmt::layer()
@@ -80,7 +80,7 @@ impl LogControl {
     pub(crate) fn change(&self, level: Option<String>, format: Option<LogFormat>) -> Result<Arc<LogSettings>, String> {
         let mut settings = LogSettings::clone(&self.settings.load());
         if let Some(level) = level {
-            let filter = EnvFilter::try_new(&level).map_err(|error| level_error(&level, &error))?;
+            let filter = parse_filter(&level)?;
             self.filter
                 .reload(filter)
                 .map_err(|error| format!("the log cannot be changed: {error}"))?;
@@ -96,13 +96,17 @@ impl LogControl {
 }
 
 fn parse_level(text: &str) -> Result<String, String> {
-    match EnvFilter::try_new(text) {
-        Ok(_) if !text.trim().is_empty() => Ok(text.to_owned()),
-        Ok(_) => Err("must not be empty".to_owned()),
-        Err(error) => Err(level_error(text, &error)),
-    }
+    parse_filter(text).map(|_| text.to_owned())
 }
 
-fn level_error(level: &str, error: &dyn std::fmt::Display) -> String {
-    format!("{level:?} is no log level ({error}); write for example info or info,gatewright_proxy=debug")
+/// A level alone is about our own parts; of those of others only warnings are of interest.
+fn parse_filter(text: &str) -> Result<EnvFilter, String> {
+    let filter = match text.to_ascii_lowercase().as_str() {
+        level @ ("info" | "debug" | "trace") => format!("warn,gatewright={level}"),
+        "" => return Err("the log level must not be empty".to_owned()),
+        other => other.to_owned(),
+    };
+    EnvFilter::try_new(filter).map_err(|error| {
+        format!("{text:?} is no log level ({error}); write for example info, or warn,gatewright_proxy=debug")
+    })
 }

@@ -40,6 +40,10 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         Reason::ListenersNotValid => "mend what the conditions of the listeners name",
         Reason::UnsupportedAddress => "ask for an address of type IPAddress, or for none",
         Reason::AddressNotUsable => "ask for an address of this host that is free, or for none",
+        Reason::AddressNotAssigned => {
+            "add an address to host.addresses of the GatewayConfig, or give the listener another port"
+        }
+        Reason::OverlappingHostnames => "nothing: requests are told apart all the same",
         Reason::HostnameConflict => "give one of the listeners another hostname or port",
         Reason::ProtocolConflict => "give one of the listeners another port",
         Reason::PortUnavailable => "free the port, or give the listener another one",

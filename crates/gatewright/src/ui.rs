@@ -32,3 +32,9 @@ pub(crate) fn error(message: &str, hint: Option<&str>) {
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}\n");
 }
+
+/// A number with its noun: `1 file`, `2 files`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}

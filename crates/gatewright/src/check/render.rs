@@ -6,6 +6,7 @@ use owo_colors::OwoColorize;
 use serde_json::json;
 
 use super::folder::Report;
+use crate::ui::count;
 
 /// Findings one below the other, then a line that sums up.
 pub(super) fn text(report: &Report) -> String {
@@ -55,9 +56,4 @@ pub(super) fn json(report: &Report) -> String {
         },
     });
     format!("{document:#}\n")
-}
-
-fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }

@@ -13,7 +13,7 @@ use std::{
 
 use jiff::Timestamp;
 use owo_colors::OwoColorize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tracing::{Event, Level, Subscriber, field::Field};
 use tracing_subscriber::{
     field::Visit,
@@ -80,26 +80,35 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn json(mut out: Writer<'_>, event: &Event<'_>, fields: Fields, now: Timestamp) -> fmt::Result {
-    let Fields { message, others } = fields;
+    let Fields {
+        message,
+        target,
+        others,
+    } = fields;
     let metadata = event.metadata();
-    let mut line = Map::new();
-    line.insert("time".to_owned(), Value::from(format!("{now:.3}")));
-    line.insert(
-        "level".to_owned(),
-        Value::from(metadata.level().as_str().to_lowercase()),
-    );
-    line.insert("target".to_owned(), Value::from(metadata.target()));
-    line.insert("message".to_owned(), Value::from(message));
+    let level = metadata.level().as_str().to_lowercase();
+    let target = target.as_deref().unwrap_or_else(|| metadata.target());
+    // Colour is for people.
+    let message = anstream::adapter::strip_str(&message).to_string();
+    // Written field by field, so that a line begins with what every line has.
+    write!(
+        out,
+        r#"{{"time":"{now:.3}","level":"{level}","target":{},"message":{}"#,
+        Value::from(target),
+        Value::from(message)
+    )?;
     for (name, value) in others {
-        line.entry(name).or_insert(value);
+        write!(out, ",{}:{value}", Value::from(name))?;
     }
-    writeln!(out, "{}", Value::Object(line))
+    writeln!(out, "}}")
 }
 
 /// The fields of an event.
 #[derive(Default)]
 struct Fields {
     message: String,
+    /// The target of a record that came through the `log` crate, which some dependencies use.
+    target: Option<String>,
     others: Vec<(&'static str, Value)>,
 }
 
@@ -107,6 +116,8 @@ impl Fields {
     fn put(&mut self, field: &Field, value: Value) {
         match (field.name(), value) {
             ("message", Value::String(message)) => self.message = message,
+            ("log.target", Value::String(target)) => self.target = Some(target),
+            (name, _) if name.starts_with("log.") => {}
             (name, value) => self.others.push((name, value)),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{
     admin::document::{ClassSummary, Document, GatewaySummary, RouteSummary, Selection, Verdict},
-    ui::table,
+    ui::{count, table},
 };
 
 /// Renders the document for people.
@@ -13,11 +13,11 @@ pub(super) fn render(document: &Document, selection: &Selection) -> String {
     if selection.is_everything() {
         let files = &document.files;
         sections.push(format!(
-            "gatewright {}: {}, {} files and {} objects from {}\n",
+            "gatewright {}: {}, {} and {} from {}\n",
             document.version,
             document.state.to_lowercase(),
-            files.files,
-            files.objects,
+            count(files.files, "file"),
+            count(files.objects, "object"),
             files.directory
         ));
     }
@@ -146,11 +146,14 @@ fn list(texts: &[String]) -> String {
     }
 }
 
-/// `True`, or `False` with its reason in the same cell, so that a cell stays one word for `awk`.
+/// `True`, or whatever else it is with its reason in the same cell, so that a cell stays one word for `awk`.
 fn verdict(verdict: Option<&Verdict>) -> String {
     match verdict {
         None => "-".to_owned(),
-        Some(verdict) if verdict.holds => "True".to_owned(),
-        Some(verdict) => format!("False({})", verdict.reason),
+        Some(verdict) => match (verdict.holds, verdict.reason.as_str()) {
+            (true, "Accepted" | "Programmed" | "ResolvedRefs") => "True".to_owned(),
+            (true, reason) => format!("True({reason})"),
+            (false, reason) => format!("False({reason})"),
+        },
     }
 }

@@ -97,7 +97,7 @@ impl ClassSummary {
 }
 
 impl GatewaySummary {
-    pub(super) fn of(id: &StatusKey, shown: &Shown) -> Option<Self> {
+    pub(crate) fn of(id: &StatusKey, shown: &Shown) -> Option<Self> {
         let Declared::Gateway(gateway) = &shown.declared else {
             return None;
         };
