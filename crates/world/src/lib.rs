@@ -18,4 +18,4 @@ pub use change::ChangeSet;
 pub use grants::Grants;
 pub use index::Index;
 pub use key::{Interner, Key};
-pub use world::{ListenerFact, World};
+pub use world::{ConfigStanding, ListenerFact, World};

@@ -13,7 +13,10 @@ use gatewright_ir::{Fact, ListenerState, Origin, Text};
 use crate::{
     ChangeSet, Grants, Interner, Key,
     index::Index,
-    object::{Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, ParametersRef, ReferenceGrant, Secret, Service},
+    object::{
+        Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, ParametersRef, ReferenceGrant, Refusal, Secret,
+        Service,
+    },
 };
 
 /// Every declared object and every observed fact.
@@ -35,12 +38,21 @@ pub struct World {
     changes: ChangeSet,
 }
 
-/// A GatewayConfig, also after its deletion while someone still refers to it: what does not resolve any more keeps the
-/// last good settings, and the planner stays a function of the world.
+/// A GatewayConfig. The last good one is held also after a change that cannot be honoured, and after its deletion while
+/// someone still refers to it: so the planner can keep it in force and stays a function of the world.
 #[derive(Debug)]
 pub(crate) struct HeldConfig {
+    /// The last good one; the declared one where none ever was good.
     pub(crate) config: Config,
-    is_gone: bool,
+    standing: Standing,
+}
+
+#[derive(Debug, PartialEq)]
+enum Standing {
+    InForce,
+    Gone,
+    /// The declared one cannot be honoured.
+    Refused(Refusal),
 }
 
 /// What a plane said about a listener.
@@ -129,14 +141,7 @@ impl World {
             }
             Object::GatewayConfig(config) => {
                 let config = Config::reduce(config);
-                let is_known = self
-                    .configs
-                    .get(&key)
-                    .is_some_and(|held| held.config == config && !held.is_gone);
-                if !is_known {
-                    self.configs.insert(key.clone(), HeldConfig { config, is_gone: false });
-                    self.changes.configs.insert(key);
-                }
+                self.put_config(key, config);
             }
         }
     }
@@ -174,9 +179,9 @@ impl World {
             }
             Kind::GatewayConfig => {
                 if let Some(held) = self.configs.get_mut(&key)
-                    && !held.is_gone
+                    && held.standing != Standing::Gone
                 {
-                    held.is_gone = true;
+                    held.standing = Standing::Gone;
                     self.drop_unused_config(&key);
                     self.changes.configs.insert(key);
                 }
@@ -349,17 +354,41 @@ impl World {
         }
     }
 
-    /// Lets go of a deleted GatewayConfig that nobody refers to.
+    fn put_config(&mut self, key: Key, declared: Config) {
+        let standing = declared.refusals.first().cloned();
+        let standing = standing.map_or(Standing::InForce, Standing::Refused);
+        let known = self.configs.remove(&key);
+        let (is_known, config) = match known {
+            // What cannot be honoured never replaces what could.
+            Some(held) if standing != Standing::InForce && held.config.refusals.is_empty() => {
+                (held.standing == standing, held.config)
+            }
+            known => {
+                let is_known = known.is_some_and(|held| held.config == declared && held.standing == standing);
+                (is_known, declared)
+            }
+        };
+        self.configs.insert(key.clone(), HeldConfig { config, standing });
+        if !is_known {
+            self.changes.configs.insert(key);
+        }
+    }
+
+    /// Lets go of a deleted GatewayConfig that nobody refers to, or that never was good.
     fn drop_unused_config(&mut self, key: &Key) {
         let is_used =
             self.index.config_classes.get(key).next().is_some() || self.index.config_gateways.get(key).next().is_some();
-        if !is_used && self.configs.get(key).is_some_and(|held| held.is_gone) {
+        let is_idle =
+            |held: &HeldConfig| held.standing == Standing::Gone && !(is_used && held.config.refusals.is_empty());
+        if self.configs.get(key).is_some_and(is_idle) {
             self.configs.remove(key);
         }
     }
 }
 
 mod read;
+
+pub use read::ConfigStanding;
 
 /// The GatewayConfig that a class's reference names, if it names one.
 fn config_key(reference: &ParametersRef) -> Option<Key> {

@@ -44,6 +44,8 @@ impl Condition {
         let is_good = match self.kind {
             ConditionKind::Conflicted | ConditionKind::PartiallyInvalid => State::False,
             ConditionKind::Accepted | ConditionKind::Programmed | ConditionKind::ResolvedRefs => State::True,
+            // Worth knowing, and nothing to mend: requests are told apart all the same.
+            ConditionKind::OverlappingTlsConfig => return false,
         };
         self.state != is_good || self.reason == Reason::ListenersNotValid
     }
@@ -62,6 +64,8 @@ pub enum ConditionKind {
     Conflicted,
     /// Some rules of a route are left out.
     PartiallyInvalid,
+    /// Another TLS listener on the port answers for some of the same names. Stands only where it holds.
+    OverlappingTlsConfig,
 }
 
 /// Whether a condition holds.
@@ -82,6 +86,7 @@ impl ConditionKind {
             Self::ResolvedRefs => "ResolvedRefs",
             Self::Conflicted => "Conflicted",
             Self::PartiallyInvalid => "PartiallyInvalid",
+            Self::OverlappingTlsConfig => "OverlappingTLSConfig",
         }
     }
 }
@@ -135,12 +140,14 @@ reasons! {
     ListenersNotValid = "GW2011", "At least one listener is not valid; its own conditions say why.";
     UnsupportedAddress = "GW2012", "An address of a type that cannot be bound was asked for.";
     AddressNotUsable = "GW2013", "The address cannot be bound: it is not of this host, or taken.";
+    AddressNotAssigned = "GW2014", "No address is left on which the ports of the Gateway are free.";
     HostnameConflict = "GW2020", "Two listeners have the same port, protocol and hostname.";
     ProtocolConflict = "GW2021", "Two listeners on one port speak different protocols.";
     PortUnavailable = "GW2022", "The port is taken by an older Gateway or another program.";
     UnsupportedProtocol = "GW2023", "The protocol of the listener or backend is not supported.";
     InvalidRouteKinds = "GW2024", "allowedRoutes names kinds that cannot attach to this listener.";
     InvalidCertificateRef = "GW2025", "A certificate does not exist or cannot be used.";
+    OverlappingHostnames = "GW2026", "Another TLS listener on the port answers for some of the same names.";
     RefNotPermitted = "GW2030", "A reference leads into another namespace without a ReferenceGrant there.";
     InvalidKind = "GW2031", "A reference names a kind that cannot stand there.";
     BackendNotFound = "GW2032", "A backend does not exist.";

@@ -49,7 +49,7 @@ pub struct ListenerStatus {
     pub attached: u32,
     /// The kinds of routes that can attach, all of Gateway API's group.
     pub kinds: Vec<&'static str>,
-    /// Accepted, Conflicted, Programmed and ResolvedRefs.
+    /// Accepted, Conflicted, Programmed, ResolvedRefs and, if it holds, OverlappingTLSConfig.
     pub conditions: Vec<Condition>,
 }
 

@@ -45,7 +45,7 @@ impl Config {
             refusals.push(Refusal::unsupported("spec.dataPlane", message));
         }
         if let Some(entry @ (types::Entry::LoadBalancer | types::Entry::Ssh | types::Entry::Portal)) = entry {
-            let message = format!("entry {entry:?} is not available; use Host");
+            let message = format!("entry {} is not available; use Host", shown(*entry));
             refusals.push(Refusal::unsupported("spec.entry", message));
         }
         let mut addresses = Vec::new();
@@ -102,6 +102,16 @@ impl Config {
     }
 }
 
+/// An entry as people write it.
+fn shown(entry: types::Entry) -> &'static str {
+    match entry {
+        types::Entry::Host => "Host",
+        types::Entry::LoadBalancer => "LoadBalancer",
+        types::Entry::Ssh => "SSH",
+        types::Entry::Portal => "Portal",
+    }
+}
+
 fn apply_http(http: &types::HttpSettings, settings: &mut HttpSettings, refusals: &mut Vec<Refusal>) {
     let types::HttpSettings {
         escaped_slashes,
@@ -148,12 +158,17 @@ fn apply_http(http: &types::HttpSettings, settings: &mut HttpSettings, refusals:
         &mut settings.idle_timeout,
         refusals,
     );
-    duration(
-        drain_timeout.as_ref(),
-        "spec.http.drainTimeout",
-        &mut settings.drain_timeout,
-        refusals,
-    );
+    // Not to wait at all is a way to drain; the other times would end everything before it began.
+    if drain_timeout.as_deref().and_then(parse_duration) == Some(Duration::ZERO) {
+        settings.drain_timeout = Duration::ZERO;
+    } else {
+        duration(
+            drain_timeout.as_ref(),
+            "spec.http.drainTimeout",
+            &mut settings.drain_timeout,
+            refusals,
+        );
+    }
     duration(
         body_timeout.as_ref(),
         "spec.http.bodyTimeout",

@@ -105,28 +105,48 @@ macro_rules! header_change {
                 .iter()
                 .flatten()
                 .map(|header| pair(&header.name, &header.value, names));
-            let set = set.collect::<Result<_, _>>()?;
+            let set: Vec<_> = set.collect::<Result<_, _>>()?;
             let add = change
                 .add
                 .iter()
                 .flatten()
                 .map(|header| pair(&header.name, &header.value, names));
-            let add = add.collect::<Result<_, _>>()?;
+            let add: Vec<_> = add.collect::<Result<_, _>>()?;
             let remove = change
                 .remove
                 .iter()
                 .flatten()
                 .map(|name| header_name(name, names));
-            Ok(HeaderChange {
-                set,
-                add,
-                remove: remove.collect::<Result<_, _>>()?,
-            })
+            let remove: Vec<_> = remove.collect::<Result<_, _>>()?;
+            one_change_each(HeaderChange { set, add, remove })
         }
     };
 }
 header_change!(request_headers, api::HttpRouteRulesFiltersRequestHeaderModifier);
 header_change!(response_headers, api::HttpRouteRulesFiltersResponseHeaderModifier);
+
+/// Of several entries for one name only the first counts, and the lists must not name the same header: the specification
+/// allows one action per name.
+fn one_change_each(mut change: HeaderChange) -> Result<HeaderChange, (RefusalCause, String)> {
+    let HeaderChange { set, add, remove } = &mut change;
+    for list in [&mut *set, &mut *add] {
+        let mut seen: Vec<Text> = Vec::new();
+        list.retain(|(name, _)| {
+            let is_first = !seen.contains(name);
+            seen.push(name.clone());
+            is_first
+        });
+    }
+    remove.sort();
+    remove.dedup();
+    let named = |name: &Text| set.iter().chain(&*add).filter(|(other, _)| other == name).count();
+    let twice = set.iter().map(|(name, _)| name).find(|name| named(name) > 1);
+    if let Some(name) = twice.or_else(|| remove.iter().find(|name| named(name) > 0)) {
+        let message = format!("the header {name} is changed in more than one way; keep one of set, add and remove");
+        return Err((RefusalCause::Invalid, message));
+    }
+    Ok(change)
+}
 
 /// Headers that say where a message ends or to whom it goes: the proxy's alone, for who could change them could smuggle.
 const FRAMING: &[&str] = &[

@@ -122,7 +122,7 @@ impl Gateway {
                 "client certificates to backends are not supported",
             ));
         }
-        let verifies_clients = tls.as_ref().is_some_and(|tls| tls.frontend.is_some());
+        let frontend = tls.as_ref().and_then(|tls| tls.frontend.as_ref());
         let addresses = addresses.iter().flatten().map(|address| AddressRequest {
             kind: names.text(address.r#type.as_deref().unwrap_or("IPAddress")),
             value: names.optional(address.value.as_deref().filter(|value| !value.is_empty())),
@@ -138,7 +138,7 @@ impl Gateway {
             name: names.text(&reference.name),
         });
         let listeners = listeners.iter().enumerate();
-        let listeners = listeners.map(|(index, listener)| Arc::new(reduce(listener, index, verifies_clients, names)));
+        let listeners = listeners.map(|(index, listener)| Arc::new(reduce(listener, index, frontend, names)));
         let listeners = listeners.collect();
         Self {
             meta: Meta::of(&gateway.metadata),
@@ -151,7 +151,22 @@ impl Gateway {
     }
 }
 
-fn reduce(listener: &types::GatewayListeners, index: usize, verifies_clients: bool, names: &mut Interner) -> Listener {
+/// Whether clients must show a certificate on a port. A setting of the port takes the place of the default, also when it
+/// asks for nothing.
+fn verifies_clients(frontend: Option<&types::GatewayTlsFrontend>, port: i32) -> bool {
+    let Some(types::GatewayTlsFrontend { default, per_port }) = frontend else {
+        return false;
+    };
+    let own = per_port.iter().flatten().find(|own| own.port == port);
+    own.map_or(default.validation.is_some(), |own| own.tls.validation.is_some())
+}
+
+fn reduce(
+    listener: &types::GatewayListeners,
+    index: usize,
+    frontend: Option<&types::GatewayTlsFrontend>,
+    names: &mut Interner,
+) -> Listener {
     let mut refusals = Vec::new();
     let field = |name: &str| format!("spec.listeners[{index}].{name}");
     let types::GatewayListeners {
@@ -180,8 +195,15 @@ fn reduce(listener: &types::GatewayListeners, index: usize, verifies_clients: bo
             "TLS passthrough is not supported",
         ));
     }
+    // An option may demand more than is done here, a minimum version for example.
+    if let Some(option) = tls.as_ref().and_then(|tls| tls.options.as_ref()?.keys().next()) {
+        refusals.push(Refusal::unsupported(
+            field("tls.options"),
+            format!("the TLS option {option} is not known here; this listener stays closed"),
+        ));
+    }
     // Client certificates protect what is behind the listener: it stays closed rather than open without them.
-    if verifies_clients && protocol == ListenerProtocol::Https {
+    if protocol == ListenerProtocol::Https && verifies_clients(frontend, *port) {
         let message = "client certificate validation is not supported; this listener stays closed";
         refusals.push(Refusal::unsupported("spec.tls.frontend", message));
     }
@@ -191,16 +213,16 @@ fn reduce(listener: &types::GatewayListeners, index: usize, verifies_clients: bo
         Some(types::GatewayListenersAllowedRoutesNamespacesFrom::All) => AllowedNamespaces::All,
         Some(types::GatewayListenersAllowedRoutesNamespacesFrom::Selector) => {
             let selector = namespaces.and_then(|namespaces| namespaces.selector.as_ref());
-            let expressions = selector.and_then(|selector| selector.match_expressions.as_ref());
-            let expressions = expressions.into_iter().flatten().map(|expression| {
-                (
-                    expression.key.as_str(),
-                    expression.operator.as_str(),
-                    expression.values.as_ref(),
-                )
-            });
-            let labels = selector.and_then(|selector| selector.match_labels.as_ref());
-            AllowedNamespaces::Selected(Selector::reduce(labels, expressions, names))
+            AllowedNamespaces::Selected(selector.map_or_else(Selector::absent, |selector| {
+                let expressions = selector.match_expressions.iter().flatten().map(|expression| {
+                    (
+                        expression.key.as_str(),
+                        expression.operator.as_str(),
+                        expression.values.as_ref(),
+                    )
+                });
+                Selector::reduce(selector.match_labels.as_ref(), expressions, names)
+            }))
         }
     };
     let kinds = allowed_routes.as_ref().and_then(|routes| routes.kinds.as_ref());

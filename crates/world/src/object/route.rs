@@ -15,6 +15,8 @@ pub struct HttpRoute {
     pub meta: Meta,
     /// The hosts; none means those of the listener.
     pub hostnames: Box<[HostPattern]>,
+    /// Whether every hostname it names was refused: then it is for no host, and not for those of the listener.
+    pub is_hostless: bool,
     /// Where it wants to attach.
     pub parents: Box<[ParentRef]>,
     /// The rules.
@@ -93,7 +95,7 @@ impl HttpRoute {
             rules,
             use_default_gateways,
         } = &route.spec;
-        if use_default_gateways.is_some() {
+        if matches!(use_default_gateways, Some(types::HttpRouteUseDefaultGateways::All)) {
             refusals.push(Refusal::unsupported(
                 "spec.useDefaultGateways",
                 "default Gateways are not supported; name a Gateway in parentRefs",
@@ -111,6 +113,7 @@ impl HttpRoute {
         }
         Self {
             meta: Meta::of(&route.metadata),
+            is_hostless: hosts.is_empty() && hostnames.as_ref().is_some_and(|hostnames| !hostnames.is_empty()),
             hostnames: hosts.into(),
             parents: parent_refs
                 .iter()

@@ -48,7 +48,8 @@ impl fmt::Display for TlsProblem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(key) => write!(out, "it has no {key}"),
-            Self::Unreadable(key) => write!(out, "its {key} is not valid PEM of a certificate or private key"),
+            Self::Unreadable(key @ "tls.crt") => write!(out, "its {key} is not a certificate in PEM"),
+            Self::Unreadable(key) => write!(out, "its {key} is not a private key in PEM"),
             Self::TooLong => write!(out, "its chain has more than {LONGEST_CHAIN} certificates"),
             Self::Mismatch => out.write_str("its tls.key does not belong to its tls.crt"),
         }

@@ -6,10 +6,12 @@ use gatewright_ir::Text;
 
 use crate::Interner;
 
-/// A label selector; every requirement must hold, and none at all selects everything.
+/// A label selector; every requirement must hold. One without requirements selects everything, one that was left out
+/// nothing, as everywhere in Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
-    requirements: Box<[Requirement]>,
+    /// None when it was left out.
+    requirements: Option<Box<[Requirement]>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,11 @@ enum Test {
 }
 
 impl Selector {
+    /// The selector of someone who wrote none.
+    pub(crate) fn absent() -> Self {
+        Self { requirements: None }
+    }
+
     /// Reads `matchLabels` and `matchExpressions` (key, operator, values).
     pub(crate) fn reduce<'a>(
         labels: Option<&BTreeMap<String, String>>,
@@ -57,13 +64,13 @@ impl Selector {
             });
         }
         Self {
-            requirements: requirements.into(),
+            requirements: Some(requirements.into()),
         }
     }
 
     /// Whether the labels meet every requirement.
     pub fn selects(&self, labels: &BTreeMap<Text, Text>) -> bool {
-        self.requirements.iter().all(|Requirement { key, test }| {
+        let holds = |Requirement { key, test }: &Requirement| {
             let value = labels.get(key);
             match test {
                 Test::In(values) => value.is_some_and(|value| values.contains(value)),
@@ -72,7 +79,10 @@ impl Selector {
                 Test::DoesNotExist => value.is_none(),
                 Test::Never => false,
             }
-        })
+        };
+        self.requirements
+            .as_ref()
+            .is_some_and(|requirements| requirements.iter().all(holds))
     }
 }
 
@@ -100,5 +110,12 @@ mod tests {
             let selector = Selector::reduce(None, [(key, operator, values)].into_iter(), &mut Interner::default());
             assert_eq!(selector.selects(&labels), expected, "{key} {operator} {values:?}");
         }
+    }
+
+    #[test]
+    fn an_empty_selector_selects_everything_and_an_absent_one_nothing() {
+        let empty = Selector::reduce(None, std::iter::empty(), &mut Interner::default());
+        assert!(empty.selects(&BTreeMap::new()));
+        assert!(!Selector::absent().selects(&BTreeMap::new()));
     }
 }

@@ -8,7 +8,7 @@ use crate::Interner;
 /// A Service, as far as it can be a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// The ports.
+    /// The ports, those of TCP first: one number may be used by TCP and by UDP, and routes mean the former.
     pub ports: Box<[ServicePort]>,
     /// The name it stands for, if it is of type ExternalName.
     pub external_name: Option<Text>,
@@ -42,7 +42,9 @@ impl Service {
         let external_name = spec
             .external_name
             .filter(|_| spec.type_.as_deref() == Some("ExternalName"));
-        let ports = spec.ports.unwrap_or_default().into_iter().filter_map(|port| {
+        let mut ports = spec.ports.unwrap_or_default();
+        ports.sort_by_key(|port| port.protocol.as_deref().is_some_and(|transport| transport != "TCP"));
+        let ports = ports.into_iter().filter_map(|port| {
             Some(ServicePort {
                 name: names.text(port.name.as_deref().unwrap_or_default()),
                 port: u16::try_from(port.port).ok()?,
@@ -65,7 +67,7 @@ impl Service {
         }
     }
 
-    /// The port with this number.
+    /// The port with this number, that of TCP if there are several.
     pub fn port(&self, number: u16) -> Option<&ServicePort> {
         self.ports.iter().find(|port| port.port == number)
     }

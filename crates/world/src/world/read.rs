@@ -5,11 +5,25 @@ use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 
 use gatewright_ir::{Origin, Text};
 
+use super::{HeldConfig, Standing};
 use crate::{
     Key, ListenerFact, World,
-    object::{Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, Service},
+    object::{Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, Refusal, Service},
     resolve::Granted,
 };
+
+/// Whether a GatewayConfig is in force as it is declared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ConfigStanding<'a> {
+    /// It is.
+    InForce,
+    /// It is declared no longer; the last good one stays in force while someone refers to it.
+    Gone,
+    /// It cannot be honoured as it is now; the last good one stays in force.
+    Outdated(&'a Refusal),
+    /// It cannot be honoured and never could: nothing of it is in force.
+    Refused(&'a Refusal),
+}
 
 impl World {
     /// A GatewayClass.
@@ -60,9 +74,17 @@ impl World {
             .filter_map(|key| self.slices.get(key))
     }
 
-    /// Whether a GatewayConfig has been deleted and is held only because someone still refers to it.
-    pub fn is_gone(&self, config: &Granted<Config>) -> bool {
-        self.configs.get(config.key()).is_some_and(|held| held.is_gone)
+    /// Whether a GatewayConfig is in force as it is declared.
+    pub fn config_standing(&self, config: &Granted<Config>) -> ConfigStanding<'_> {
+        match self.configs.get(config.key()) {
+            None => ConfigStanding::Gone,
+            Some(HeldConfig { config, standing }) => match standing {
+                Standing::InForce => ConfigStanding::InForce,
+                Standing::Gone => ConfigStanding::Gone,
+                Standing::Refused(refusal) if config.refusals.is_empty() => ConfigStanding::Outdated(refusal),
+                Standing::Refused(refusal) => ConfigStanding::Refused(refusal),
+            },
+        }
     }
 
     /// The Gateways of a class.
@@ -134,7 +156,10 @@ impl World {
             (Kind::Namespace, self.namespaces.len()),
             (
                 Kind::GatewayConfig,
-                self.configs.values().filter(|held| !held.is_gone).count(),
+                self.configs
+                    .values()
+                    .filter(|held| held.standing != Standing::Gone)
+                    .count(),
             ),
         ]
     }

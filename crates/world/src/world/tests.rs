@@ -47,7 +47,7 @@ fn a_deleted_config_is_held_while_someone_refers_to_it() {
     world.apply(&config);
     world.apply(&class);
     world.delete(&config.name());
-    assert!(world.configs[&Key::new("a", "c")].is_gone);
+    assert_eq!(world.configs[&Key::new("a", "c")].standing, Standing::Gone);
     world.delete(&class.name());
     assert!(world.configs.is_empty(), "nobody refers to it any more");
 }
