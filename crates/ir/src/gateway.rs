@@ -41,7 +41,7 @@ pub struct Listener {
     /// Limits and choices.
     pub settings: Arc<HttpSettings>,
     /// What is routed, by host, the most specific first. When no entry of a host matches, the next host that holds the
-    /// request's name is tried.
+    /// request's name is tried. A host may hold more names than the listener's hostname; those never come here.
     pub hosts: OrdMap<HostPattern, Arc<Host>>,
 }
 

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use gatewright_ir::Text;
 use gatewright_world::{
-    World,
+    ConfigStanding, World,
     desired::{ClassStatus, Condition, ConditionKind, Reason},
-    object::{Config, GatewayClass, ParametersRef},
+    object::{Config, GatewayClass, ParametersRef, Refusal},
     resolve::{Granted, Reference, Referrer, Refused},
 };
 
@@ -17,7 +17,8 @@ type Message = Cow<'static, str>;
 /// A GatewayClass of ours.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassPlan {
-    /// Its settings, also the last good ones of a GatewayConfig that has gone; `Err` when there never were any.
+    /// Its settings, also the last good ones of a GatewayConfig that has gone bad or gone away; `Err` when there never
+    /// were any.
     pub(crate) config: Result<Option<Granted<Config>>, ()>,
     /// What it shows.
     pub(crate) status: ClassStatus,
@@ -50,7 +51,7 @@ pub(crate) fn plan(world: &World, settings: &PlanSettings, class: &GatewayClass)
     Some(ClassPlan { config, status })
 }
 
-/// Resolves a `parametersRef`. A config that is there but not wholly usable comes with what is wrong with it.
+/// Resolves a `parametersRef`. A config that is in force but not as it is declared comes with what is wrong with it.
 pub(crate) fn resolve_config(
     world: &World,
     from: Referrer<'_>,
@@ -84,11 +85,16 @@ pub(crate) fn resolve_config(
                 Refused::NotFound | Refused::NotPermitted => format!("GatewayConfig {shown} does not exist").into(),
             }
         })?;
-    let trouble = if world.is_gone(&granted) {
-        Some(format!("GatewayConfig {shown} does not exist any more; its last settings stay in force").into())
-    } else {
-        let refusal = world.read(&granted).and_then(|config| config.refusals.first());
-        refusal.map(|refusal| format!("GatewayConfig {shown}: {}: {}", refusal.field, refusal.message).into())
+    let told = |refusal: &Refusal| format!("GatewayConfig {shown}: {}: {}", refusal.field, refusal.message);
+    let trouble = match world.config_standing(&granted) {
+        ConfigStanding::InForce => None,
+        ConfigStanding::Gone => Some(format!(
+            "GatewayConfig {shown} does not exist any more; its last settings stay in force"
+        )),
+        ConfigStanding::Outdated(refusal) => Some(format!("{}; the last good settings stay in force", told(refusal))),
+        // A Gateway must not be run by settings that nobody chose: asked to be reached through a tunnel only, it would
+        // open its ports to everyone.
+        ConfigStanding::Refused(refusal) => return Err(told(refusal).into()),
     };
-    Ok((granted, trouble))
+    Ok((granted, trouble.map(Message::from)))
 }

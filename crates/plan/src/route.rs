@@ -37,8 +37,8 @@ pub(crate) struct Attachment {
     /// The position of the listener in the Gateway.
     pub(crate) listener: usize,
     pub(crate) hosts: Vec<HostPattern>,
-    /// Whether the route is accepted there and counts as attached. One that is not still answers 500 where a filter of
-    /// it could not be honoured: its requests must not fall through to somebody else's route.
+    /// Whether the route is accepted there and counts as attached. One that cannot be honoured does not, and still
+    /// answers 500: its requests must not fall through to somebody else's route.
     pub(crate) counts: bool,
 }
 
@@ -72,11 +72,15 @@ pub(crate) fn plan(
     let mut statuses = Vec::with_capacity(parents.len());
     for (parent, frame, gateway) in parents {
         let outcome = attach::to_parent(world, frame, key, route, parent);
-        let accepted = match (&outcome, &verdict.refused) {
-            (Err(trouble), _) | (Ok(_), Some(trouble)) => {
-                Condition::fails(ConditionKind::Accepted, trouble.reason, trouble.message.clone())
-            }
-            (Ok(_), None) => Condition::holds(ConditionKind::Accepted, Reason::Accepted, "The route is attached"),
+        let trouble = match (&outcome, &verdict.refused) {
+            // A hostname may be missing because it was refused.
+            (Err(trouble), Some(refused)) if trouble.reason == Reason::NoMatchingListenerHostname => Some(refused),
+            (Err(trouble), _) => Some(trouble),
+            (Ok(_), refused) => refused.as_ref(),
+        };
+        let accepted = match trouble {
+            Some(trouble) => Condition::fails(ConditionKind::Accepted, trouble.reason, trouble.message.clone()),
+            None => Condition::holds(ConditionKind::Accepted, Reason::Accepted, "The route is attached"),
         };
         let resolved = match verdict.unresolved.as_ref().or(made.trouble.as_ref()) {
             Some(trouble) => Condition::fails(ConditionKind::ResolvedRefs, trouble.reason, trouble.message.clone()),
@@ -161,18 +165,11 @@ struct Verdict {
 
 impl Verdict {
     fn of(route: &HttpRoute) -> Self {
-        let trouble = |refusal: &Refusal, front: &str| {
-            Trouble::new(
-                Reason::UnsupportedValue,
-                format!("{front}{}: {}", refusal.field, refusal.message),
-            )
-        };
+        let told = |refusal: &Refusal| format!("{}: {}", refusal.field, refusal.message);
+        let trouble = |message: String| Trouble::new(Reason::UnsupportedValue, message);
         let breaks = |refusal: &&Refusal| refusal.cause != RefusalCause::InvalidKind;
-        let broken: Vec<&Refusal> = route
-            .rules
-            .iter()
-            .filter_map(|rule| rule.refusals.iter().find(breaks))
-            .collect();
+        let broken = route.rules.iter().filter_map(|rule| rule.refusals.iter().find(breaks));
+        let broken: Vec<String> = broken.map(told).collect();
         let all_broken = !route.rules.is_empty() && broken.len() == route.rules.len();
         let mut verdict = Self {
             refused: None,
@@ -180,19 +177,17 @@ impl Verdict {
             unresolved: None,
         };
         if let Some(refusal) = route.refusals.first() {
-            verdict.refused = Some(trouble(refusal, ""));
-        } else if let Some(refusal) = broken.first() {
-            if all_broken {
-                verdict.refused = Some(trouble(refusal, ""));
-            } else {
-                // The specification wants this beginning.
-                verdict.partial = Some(trouble(refusal, "Dropped Rule: "));
-            }
+            verdict.refused = Some(trouble(told(refusal)));
+        } else if all_broken {
+            verdict.refused = Some(trouble(broken.join("; ")));
+        } else if !broken.is_empty() {
+            // The specification wants this beginning, and to hear of every rule.
+            verdict.partial = Some(trouble(format!("Dropped Rule: {}", broken.join("; "))));
         }
         let refusals = route.rules.iter().flat_map(|rule| rule.refusals.iter());
         verdict.unresolved = refusals
             .filter(|refusal| !breaks(refusal))
-            .map(|refusal| Trouble::new(Reason::InvalidKind, format!("{}: {}", refusal.field, refusal.message)))
+            .map(|refusal| Trouble::new(Reason::InvalidKind, told(refusal)))
             .next();
         verdict
     }

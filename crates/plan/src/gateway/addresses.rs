@@ -2,7 +2,8 @@
 //!
 //! A Gateway that asks for addresses gets those or none; the others take the first address of their pool on which all
 //! their ports are free, and keep the one they already listen on as long as they can. Older Gateways choose first: where two
-//! want the same address and port, the younger one's listener stays closed and says why.
+//! want the same address and port, the younger one's listener stays closed and says why. A listener that cannot be served
+//! takes no port from anyone.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -36,7 +37,7 @@ pub(crate) fn assign<'a>(
         let mut ports: Vec<u16> = frame
             .listeners
             .iter()
-            .filter(|listener| listener.refused.is_none())
+            .filter(|listener| listener.is_servable())
             .map(|one| one.declared.port)
             .collect();
         ports.sort_unstable();
@@ -79,9 +80,10 @@ pub(crate) fn assign<'a>(
     assignments
 }
 
-/// Whether two sockets on one port would be in each other's way.
+/// Whether two sockets on one port would be in each other's way. Those of different families never are: data planes open
+/// `::` for IPv6 alone.
 fn overlap(left: IpAddr, right: IpAddr) -> bool {
-    left == right || left.is_unspecified() || right.is_unspecified()
+    left.is_ipv4() == right.is_ipv4() && (left == right || left.is_unspecified() || right.is_unspecified())
 }
 
 /// The address that a Gateway listens on now.

@@ -49,13 +49,14 @@ pub(super) fn merge(
                 None => own.clone(),
                 Some(class) => {
                     let (allowed, refused) = allowed_part(own, class);
-                    if let Some(section) = refused {
-                        merged.trouble = Some(
-                            format!(
-                                "the GatewayClass does not allow a Gateway to override {section}; its own value stays"
-                            )
-                            .into(),
+                    if !refused.is_empty() {
+                        let message = format!(
+                            "GatewayClass {} does not allow GatewayConfig {} to override {}; there the class's settings stay in force",
+                            gateway.class,
+                            granted.key(),
+                            refused.join(", "),
                         );
+                        merged.trouble = Some(message.into());
                     }
                     allowed
                 }
@@ -78,14 +79,14 @@ fn take_over(config: &Config, http: &mut HttpSettings, pool: &mut Vec<IpAddr>) {
     }
 }
 
-/// What of a Gateway's own config its class allows, and the first section it does not.
-fn allowed_part(own: &Config, class: &Config) -> (Config, Option<&'static str>) {
+/// What of a Gateway's own config its class allows, and the sections it does not.
+fn allowed_part(own: &Config, class: &Config) -> (Config, Vec<&'static str>) {
     let mut allowed = own.clone();
-    let mut refused = None;
+    let mut refused = Vec::new();
     let mut check = |section: ConfigSection, is_stated: bool, name: &'static str| {
         let is_refused = is_stated && !class.overrides.contains(&section);
         if is_refused {
-            refused.get_or_insert(name);
+            refused.push(name);
         }
         is_refused
     };
@@ -95,7 +96,7 @@ fn allowed_part(own: &Config, class: &Config) -> (Config, Option<&'static str>) 
     if check(
         ConfigSection::Entry,
         own.entry.is_some() || own.addresses.is_some(),
-        "entry and host",
+        "entry",
     ) {
         allowed.entry = None;
         allowed.addresses = None;

@@ -67,6 +67,8 @@ pub(crate) struct ListenerFrame {
     pub(crate) is_conflicted: bool,
     /// What it refers to and cannot have.
     pub(crate) unresolved: Option<Trouble>,
+    /// Another TLS listener on the port that answers for some of the same names.
+    pub(crate) overlapping: Option<Text>,
     pub(crate) certificates: Vec<Arc<Certificate>>,
 }
 
@@ -79,7 +81,8 @@ impl ListenerFrame {
 }
 
 impl Frame {
-    /// Whether routes attach to this frame just as to that one.
+    /// Whether routes attach to this frame just as to that one. Whether the Gateway or a listener is accepted makes no
+    /// difference to that, says the specification.
     pub(crate) fn attaches_like(&self, other: &Self) -> bool {
         let same = |(left, right): (&ListenerFrame, &ListenerFrame)| {
             let (a, b) = (&left.declared, &right.declared);
@@ -89,12 +92,8 @@ impl Frame {
                 && a.hostname == b.hostname
                 && a.namespaces == b.namespaces
                 && left.kinds == right.kinds
-                && left.refused.is_some() == right.refused.is_some()
         };
-        let is_refused = |frame: &Self| matches!(frame.verdict, Verdict::Refused(_));
-        self.listeners.len() == other.listeners.len()
-            && is_refused(self) == is_refused(other)
-            && self.listeners.iter().zip(&other.listeners).all(same)
+        self.listeners.len() == other.listeners.len() && self.listeners.iter().zip(&other.listeners).all(same)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ahash::AHashMap;
 use gatewright_api::{GATEWAY_GROUP, Kind};
-use gatewright_ir::Certificate;
+use gatewright_ir::{Certificate, Text};
 use gatewright_world::{
     Key, World,
     desired::Reason,
@@ -30,6 +30,7 @@ pub(super) fn build(world: &World, key: &Key, gateway: &Gateway, previous: Optio
         .map(|listener| build_one(world, key, listener, &known))
         .collect();
     mark_conflicts(&mut frames);
+    mark_overlaps(&mut frames);
     frames
 }
 
@@ -76,6 +77,7 @@ fn build_one(world: &World, key: &Key, listener: &Arc<Listener>, known: &[&Arc<C
         refused,
         is_conflicted: false,
         unresolved,
+        overlapping: None,
         certificates,
     }
 }
@@ -92,9 +94,22 @@ fn route_kinds(listener: &Listener, supported: &[&'static str]) -> (Vec<&'static
             .iter()
             .find(|kind| **kind == &*asked.kind && *asked.group == *GATEWAY_GROUP);
         if let Some(kind) = found {
-            kinds.push(*kind);
+            if !kinds.contains(kind) {
+                kinds.push(*kind);
+            }
         } else {
-            let message = format!("routes of kind {} cannot attach to this listener", asked.kind);
+            let group = match &*asked.group {
+                GATEWAY_GROUP => String::new(),
+                group => format!(" of group {group:?}"),
+            };
+            let possible = match supported {
+                [] => "no routes at all".to_owned(),
+                supported => supported.join(", "),
+            };
+            let message = format!(
+                "routes of kind {}{group} cannot attach to this listener, which can take {possible}",
+                asked.kind
+            );
             trouble.get_or_insert(Trouble::new(Reason::InvalidRouteKinds, message));
         }
     }
@@ -119,12 +134,12 @@ fn certificate(world: &World, key: &Key, reference: &SecretRef) -> Result<Certif
     let granted: Granted<Secret> = world.resolve(from, to).map_err(|refused| match refused {
         Refused::InvalidKind => Trouble::new(
             Reason::InvalidCertificateRef,
-            format!("a certificate must be a Secret, not a {kind} of group {group:?}"),
+            format!("a certificate must be a Secret of the core group, not a {kind} of group {group:?}"),
         ),
         Refused::NotPermitted => Trouble::new(
             Reason::RefNotPermitted,
             format!(
-                "no ReferenceGrant in that namespace lets Gateways of {} use Secret {shown}",
+                "no ReferenceGrant in the namespace of Secret {shown} lets Gateways of namespace {} use it",
                 key.namespace
             ),
         ),
@@ -149,11 +164,12 @@ fn certificate(world: &World, key: &Key, reference: &SecretRef) -> Result<Certif
     }
 }
 
-/// Marks every listener that clashes with another of the same Gateway. The specification forbids to pick a winner.
+/// Marks every listener that clashes with another of the same Gateway. The specification forbids to pick a winner, also
+/// when one of them is refused for another reason. Protocols that are not spoken here clash with nothing.
 fn mark_conflicts(frames: &mut [ListenerFrame]) {
     let mut ports: AHashMap<u16, Vec<usize>> = AHashMap::new();
     for (index, frame) in frames.iter().enumerate() {
-        if frame.refused.is_none() {
+        if !matches!(frame.declared.protocol, ListenerProtocol::Other(_)) {
             ports.entry(frame.declared.port).or_default().push(index);
         }
     }
@@ -167,10 +183,16 @@ fn mark_conflicts(frames: &mut [ListenerFrame]) {
         for (index, own) in listeners() {
             let others = || listeners().filter(|(other, _)| *other != index);
             if let Some((_, other)) = others().find(|(_, other)| other.protocol != own.protocol) {
-                let message = format!("listener {} speaks another protocol on port {port}", other.name);
+                let message = format!(
+                    "listener {} speaks another protocol on port {port}; give one of them another port",
+                    other.name
+                );
                 conflicts.push((index, Trouble::new(Reason::ProtocolConflict, message)));
             } else if let Some((_, other)) = others().find(|(_, other)| other.hostname == own.hostname) {
-                let message = format!("listener {} has the same hostname on port {port}", other.name);
+                let message = format!(
+                    "listener {} has the same hostname on port {port}; give one of them another hostname or port",
+                    other.name
+                );
                 conflicts.push((index, Trouble::new(Reason::HostnameConflict, message)));
             }
         }
@@ -180,5 +202,23 @@ fn mark_conflicts(frames: &mut [ListenerFrame]) {
             frame.refused = Some(trouble);
             frame.is_conflicted = true;
         }
+    }
+}
+
+/// Marks the TLS listeners on one port whose hostnames have names in common, each with the first that it overlaps with.
+fn mark_overlaps(frames: &mut [ListenerFrame]) {
+    let served = |frame: &&ListenerFrame| frame.refused.is_none() && frame.declared.protocol == ListenerProtocol::Https;
+    let overlaps: Vec<Option<Text>> = frames
+        .iter()
+        .map(|frame| {
+            let own = served(&frame).then_some(&frame.declared)?;
+            let others = frames.iter().filter(served).map(|other| &other.declared);
+            let mut others = others.filter(|other| other.port == own.port && other.name != own.name);
+            let other = others.find(|other| other.hostname.intersect(&own.hostname).is_some())?;
+            Some(other.name.clone())
+        })
+        .collect();
+    for (frame, overlapping) in frames.iter_mut().zip(overlaps) {
+        frame.overlapping = overlapping;
     }
 }

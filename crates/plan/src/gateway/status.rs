@@ -6,6 +6,7 @@ use gatewright_ir::{ListenFailure, ListenerState};
 use gatewright_world::{
     ListenerFact, World,
     desired::{Condition, ConditionKind, GatewayStatus, ListenerStatus, Reason},
+    object::Listener,
 };
 
 use super::{Assignment, Frame, ListenerFrame, Table, Trouble, Verdict};
@@ -30,7 +31,7 @@ pub(crate) fn status(world: &World, frame: &Frame, table: &Table, assignment: Op
     }
     addresses.sort_unstable();
     addresses.dedup();
-    let conditions = vec![accepted(frame), programmed(world, frame, assignment)];
+    let conditions = vec![accepted(world, frame, assignment), programmed(world, frame, assignment)];
     GatewayStatus {
         generation: frame.generation,
         addresses,
@@ -39,20 +40,30 @@ pub(crate) fn status(world: &World, frame: &Frame, table: &Table, assignment: Op
     }
 }
 
-fn accepted(frame: &Frame) -> Condition {
+fn accepted(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> Condition {
     let kind = ConditionKind::Accepted;
     match &frame.verdict {
         Verdict::Refused(trouble) | Verdict::Served(Some(trouble)) => {
             Condition::fails(kind, trouble.reason, trouble.message.clone())
         }
         Verdict::Served(None) => {
-            let invalid: Vec<&str> = frame
-                .listeners
-                .iter()
-                .filter(|listener| listener.refused.is_some() || listener.unresolved.is_some())
-                .map(|listener| &*listener.declared.name)
-                .collect();
-            let message = || format!("not valid: {}; their conditions say why", listed(&invalid));
+            // One that is served in part, say with one of its two certificates, is not among them: the specification
+            // means listeners that cannot be configured.
+            let is_valid = |listener: &&ListenerFrame| {
+                let is_unavailable = matches!(progress(world, frame, listener, assignment),
+                    Progress::Failed(failed) if failed.trouble.reason == Reason::PortUnavailable);
+                listener.is_servable() && !is_unavailable
+            };
+            let (valid, invalid): (Vec<&ListenerFrame>, Vec<&ListenerFrame>) =
+                frame.listeners.iter().partition(is_valid);
+            let message = || match valid.as_slice() {
+                [] => format!("no listener is valid; the conditions of {} say why", listed(&invalid)),
+                valid => format!(
+                    "not valid: {}, whose conditions say why; valid: {}",
+                    listed(&invalid),
+                    listed(valid)
+                ),
+            };
             if invalid.is_empty() {
                 Condition::holds(kind, Reason::Accepted, "The Gateway is valid")
             } else if frame.listeners.iter().any(ListenerFrame::is_servable) {
@@ -65,9 +76,10 @@ fn accepted(frame: &Frame) -> Condition {
 }
 
 /// The names, at most ten of them: a Gateway with hundreds of bad listeners must not get a message of kilobytes.
-fn listed(names: &[&str]) -> String {
-    let shown = names.iter().take(10).copied().collect::<Vec<_>>().join(", ");
-    match names.len() {
+fn listed(listeners: &[&ListenerFrame]) -> String {
+    let names = listeners.iter().take(10).map(|listener| &*listener.declared.name);
+    let shown = names.collect::<Vec<_>>().join(", ");
+    match listeners.len() {
         count if count > 10 => format!("listeners {shown} and {} more", count - 10),
         1 => format!("listener {shown}"),
         _ => format!("listeners {shown}"),
@@ -92,9 +104,7 @@ fn programmed(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> 
         match progress(world, frame, listener, assignment) {
             Progress::Listening => {}
             Progress::Pending => pending = Some(listener),
-            Progress::Failed(trouble) => {
-                return Condition::fails(kind, Reason::AddressNotUsable, trouble.message);
-            }
+            Progress::Failed(failed) => return Condition::fails(kind, failed.address, failed.trouble.message),
         }
     }
     match pending {
@@ -109,7 +119,15 @@ fn programmed(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> 
 enum Progress {
     Listening,
     Pending,
-    Failed(Trouble),
+    Failed(Failed),
+}
+
+/// Why a servable listener is not open.
+struct Failed {
+    /// What the listener shows.
+    trouble: Trouble,
+    /// What that means for the Gateway: an address it asked for is not usable, or there was none left for it.
+    address: Reason,
 }
 
 /// How far a servable listener has come on the data plane.
@@ -117,7 +135,14 @@ fn progress(world: &World, frame: &Frame, listener: &ListenerFrame, assignment: 
     let port = listener.declared.port;
     if let Some(owner) = assignment.and_then(|assignment| assignment.taken.get(&port)) {
         let message = format!("port {port} is taken by the older Gateway {owner}; use another port or address");
-        return Progress::Failed(Trouble::new(Reason::PortUnavailable, message));
+        return Progress::Failed(Failed {
+            trouble: Trouble::new(Reason::PortUnavailable, message),
+            address: if frame.fixed.is_empty() {
+                Reason::AddressNotAssigned
+            } else {
+                Reason::AddressNotUsable
+            },
+        });
     }
     match world.fact(&listener.origin) {
         Some(ListenerFact {
@@ -132,7 +157,10 @@ fn progress(world: &World, frame: &Frame, listener: &ListenerFrame, assignment: 
                 ListenFailure::NotAvailable => Reason::AddressNotUsable,
                 ListenFailure::InUse | ListenFailure::Denied | ListenFailure::Other(_) => Reason::PortUnavailable,
             };
-            Progress::Failed(Trouble::new(reason, format!("{address} cannot be opened: {failure}")))
+            Progress::Failed(Failed {
+                trouble: Trouble::new(reason, format!("{address} cannot be opened: {failure}")),
+                address: Reason::AddressNotUsable,
+            })
         }
         _ => Progress::Pending,
     }
@@ -150,8 +178,8 @@ fn listener_status(
     let progress = progress(world, frame, listener, assignment);
     let accepted = match (&listener.refused, &progress) {
         (Some(trouble), _) => bad(ConditionKind::Accepted, trouble),
-        (None, Progress::Failed(trouble)) if trouble.reason == Reason::PortUnavailable => {
-            bad(ConditionKind::Accepted, trouble)
+        (None, Progress::Failed(failed)) if failed.trouble.reason == Reason::PortUnavailable => {
+            bad(ConditionKind::Accepted, &failed.trouble)
         }
         _ => ok(ConditionKind::Accepted, Reason::Accepted, "The listener is valid"),
     };
@@ -176,8 +204,13 @@ fn listener_status(
     let invalid = |message: Cow<'static, str>| Condition::fails(ConditionKind::Programmed, Reason::Invalid, message);
     let programmed = match (&frame.verdict, progress) {
         (Verdict::Refused(_), _) => invalid("The Gateway is not accepted".into()),
-        _ if !listener.is_servable() => invalid("The listener is not valid".into()),
-        (_, Progress::Failed(trouble)) => invalid(trouble.message),
+        _ if !listener.is_servable() => match &listener.refused {
+            // The conformance suite wants to see a conflict here, too.
+            Some(trouble) if listener.is_conflicted => bad(ConditionKind::Programmed, trouble),
+            Some(_) => invalid("The listener is not accepted".into()),
+            None => invalid("There is no certificate to present; ResolvedRefs says why".into()),
+        },
+        (_, Progress::Failed(failed)) => invalid(failed.trouble.message),
         (_, Progress::Pending) => Condition::fails(
             ConditionKind::Programmed,
             Reason::Pending,
@@ -189,10 +222,20 @@ fn listener_status(
             "Connections are accepted",
         ),
     };
+    let mut conditions = vec![accepted, conflicted, programmed, resolved];
+    if let Some(other) = &listener.overlapping {
+        let Listener { port, hostname, .. } = &*listener.declared;
+        let message = format!("names of {hostname} are also answered for by listener {other} on port {port}");
+        conditions.push(Condition::holds(
+            ConditionKind::OverlappingTlsConfig,
+            Reason::OverlappingHostnames,
+            message,
+        ));
+    }
     ListenerStatus {
         name: listener.declared.name.clone(),
         attached,
         kinds: listener.kinds.clone(),
-        conditions: vec![accepted, conflicted, programmed, resolved],
+        conditions,
     }
 }

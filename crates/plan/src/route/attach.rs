@@ -1,6 +1,7 @@
 //! Decides which listeners of a parent a route attaches to.
 //!
-//! Knows names, ports, kinds, namespaces and hostnames only: rules and backends are not visible here.
+//! Knows names, ports, kinds, namespaces and hostnames only: rules and backends are not visible here, and neither is
+//! whether a listener or the Gateway is served. The specification counts a route as attached there all the same.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use gatewright_world::{
     object::{AllowedNamespaces, HttpRoute, ParentRef},
 };
 
-use crate::gateway::{Frame, ListenerFrame, Trouble, Verdict};
+use crate::gateway::{Frame, ListenerFrame, Trouble};
 
 /// The listeners of a parent, by position, with the hosts of the route there; or why there are none.
 pub(super) fn to_parent(
@@ -21,10 +22,6 @@ pub(super) fn to_parent(
     route: &HttpRoute,
     parent: &ParentRef,
 ) -> Result<Vec<(usize, Vec<HostPattern>)>, Trouble> {
-    if let Verdict::Refused(_) = frame.verdict {
-        let message = format!("Gateway {} is not accepted; its conditions say why", parent.name);
-        return Err(Trouble::new(Reason::Pending, message));
-    }
     let is_meant = |listener: &ListenerFrame| {
         parent
             .section
@@ -39,7 +36,7 @@ pub(super) fn to_parent(
         .filter(|(_, listener)| is_meant(listener))
         .collect();
     if meant.is_empty() {
-        return Err(Trouble::new(Reason::NoMatchingParent, no_such_listener(parent)));
+        return Err(Trouble::new(Reason::NoMatchingParent, no_such_listener(frame, parent)));
     }
     let allowed: Vec<(usize, &ListenerFrame)> = meant
         .into_iter()
@@ -47,8 +44,8 @@ pub(super) fn to_parent(
         .collect();
     if allowed.is_empty() {
         let message = format!(
-            "no listener of Gateway {} lets HTTPRoutes of namespace {} attach; see its allowedRoutes and conditions",
-            parent.name, key.namespace
+            "no listener of Gateway {}/{} lets HTTPRoutes of namespace {} attach; see its allowedRoutes and supportedKinds",
+            frame.namespace, parent.name, key.namespace
         );
         return Err(Trouble::new(Reason::NotAllowedByListeners, message));
     }
@@ -59,28 +56,39 @@ pub(super) fn to_parent(
         .collect();
     if attached.is_empty() {
         let message = format!(
-            "no listener of Gateway {} answers for a hostname of this route",
-            parent.name
+            "no listener of Gateway {}/{} answers for a hostname of this route; let their hostnames intersect",
+            frame.namespace, parent.name
         );
         return Err(Trouble::new(Reason::NoMatchingListenerHostname, message));
     }
     Ok(attached)
 }
 
-fn no_such_listener(parent: &ParentRef) -> String {
-    match (&parent.section, parent.port) {
-        (Some(section), Some(port)) => {
-            format!("Gateway {} has no listener {section} on port {port}", parent.name)
-        }
-        (Some(section), None) => format!("Gateway {} has no listener {section}", parent.name),
-        (None, Some(port)) => format!("Gateway {} has no listener on port {port}", parent.name),
-        (None, None) => format!("Gateway {} has no listeners", parent.name),
-    }
+fn no_such_listener(frame: &Frame, parent: &ParentRef) -> String {
+    let wanted = match (&parent.section, parent.port) {
+        (Some(section), Some(port)) => format!(" {section} on port {port}"),
+        (Some(section), None) => format!(" {section}"),
+        (None, Some(port)) => format!(" on port {port}"),
+        (None, None) => String::new(),
+    };
+    let there = frame.listeners.iter().map(|listener| &listener.declared);
+    let there = there.map(|listener| format!("{} on port {}", listener.name, listener.port));
+    // At most a handful: a Gateway may have 64 listeners.
+    let there: Vec<String> = there.take(5).collect();
+    let rest = if frame.listeners.len() > there.len() {
+        " and more"
+    } else {
+        ""
+    };
+    let there = there.join(", ");
+    format!(
+        "Gateway {}/{} has no listener{wanted}; it has {there}{rest}",
+        frame.namespace, parent.name
+    )
 }
 
 fn allows(world: &World, frame: &Frame, listener: &ListenerFrame, route: &Key) -> bool {
-    let is_kind_allowed = listener.refused.is_none() && listener.kinds.contains(&"HTTPRoute");
-    is_kind_allowed
+    listener.kinds.contains(&"HTTPRoute")
         && match &listener.declared.namespaces {
             AllowedNamespaces::All => true,
             AllowedNamespaces::Same => frame.namespace == route.namespace,
@@ -90,20 +98,21 @@ fn allows(world: &World, frame: &Frame, listener: &ListenerFrame, route: &Key) -
         }
 }
 
-/// The hosts that a route serves on a listener: those of both, or of the one that names any.
+/// The hosts that a route serves on a listener: those of its own that the listener answers for, or the listener's if it
+/// names none.
+///
+/// Its own pattern and not the intersection, which may be narrower: the specification ranks routes by the hostnames they
+/// name, and two patterns that come to the same one on this listener would be ranked as equals. What is outside the
+/// listener's hostname never reaches its table.
 fn hosts(route: &HttpRoute, listener: &HostPattern) -> Vec<HostPattern> {
-    if route.hostnames.is_empty() {
-        // A route whose every hostname was refused is refused as a whole; it must not become one for all hosts.
-        return if route.refusals.is_empty() {
-            vec![listener.clone()]
-        } else {
-            Vec::new()
-        };
+    if route.hostnames.is_empty() && !route.is_hostless {
+        return vec![listener.clone()];
     }
     let mut hosts: Vec<HostPattern> = route
         .hostnames
         .iter()
-        .filter_map(|hostname| hostname.intersect(listener))
+        .filter(|hostname| hostname.intersect(listener).is_some())
+        .cloned()
         .collect();
     hosts.sort();
     hosts.dedup();

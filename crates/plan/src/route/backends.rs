@@ -51,7 +51,7 @@ pub(super) fn resolve(world: &World, route: &Key, backend: &BackendRef) -> Resul
             Trouble::new(
                 Reason::RefNotPermitted,
                 format!(
-                    "no ReferenceGrant in that namespace lets HTTPRoutes of {} use Service {shown}",
+                    "no ReferenceGrant in the namespace of Service {shown} lets HTTPRoutes of namespace {} use it",
                     route.namespace
                 ),
             ),

@@ -31,7 +31,13 @@ pub(super) fn make(world: &World, key: &Key, route: &HttpRoute, known: &[Arc<Ent
         trouble: None,
     };
     for (index, declared) in route.rules.iter().enumerate() {
-        let rule = Arc::new(make_rule(world, key, &origin, declared, &mut made));
+        let is_refused = !route.refusals.is_empty() || !declared.refusals.is_empty();
+        let rule = if is_refused {
+            refused_rule(world, key, &origin, declared, &mut made)
+        } else {
+            make_rule(world, key, &origin, declared, &mut made)
+        };
+        let rule = Arc::new(rule);
         for (position, matches) in declared.matches.iter().enumerate() {
             let rank = Rank {
                 created: route.meta.created,
@@ -54,6 +60,28 @@ pub(super) fn make(world: &World, key: &Key, route: &HttpRoute, known: &[Arc<Ent
     made
 }
 
+/// Nothing of a rule that cannot be honoured is done; its requests are answered with 500. What is wrong with its
+/// references is told nevertheless.
+fn refused_rule(world: &World, key: &Key, origin: &Origin, declared: &RouteRule, made: &mut Made) -> Rule {
+    for backend in &declared.backends {
+        if let Err((_, trouble)) = backends::resolve(world, key, backend) {
+            made.trouble.get_or_insert(trouble);
+        }
+    }
+    let refused = Backend {
+        weight: 1,
+        target: Target::Unresolved(Unresolved::Unsupported),
+        filters: None,
+    };
+    Rule {
+        origin: origin.clone(),
+        name: declared.name.clone(),
+        filters: None,
+        backends: Box::new([refused]),
+        timeouts: Timeouts::default(),
+    }
+}
+
 fn make_rule(world: &World, key: &Key, origin: &Origin, declared: &RouteRule, made: &mut Made) -> Rule {
     let RouteRule {
         name,
@@ -61,23 +89,8 @@ fn make_rule(world: &World, key: &Key, origin: &Origin, declared: &RouteRule, ma
         filters,
         backends,
         timeouts,
-        refusals,
+        refusals: _,
     } = declared;
-    if !refusals.is_empty() {
-        // Nothing of a rule that cannot be honoured is done; its requests are answered with 500.
-        let refused = Backend {
-            weight: 1,
-            target: Target::Unresolved(Unresolved::Unsupported),
-            filters: None,
-        };
-        return Rule {
-            origin: origin.clone(),
-            name: name.clone(),
-            filters: None,
-            backends: Box::new([refused]),
-            timeouts: Timeouts::default(),
-        };
-    }
     let backends = backends.iter().map(|backend| {
         let target = match backends::resolve(world, key, backend) {
             Ok(resolved) => {

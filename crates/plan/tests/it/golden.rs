@@ -1,13 +1,13 @@
 //! Golden cases: a folder with `in.yaml`, and the IR and status it must come to.
 //!
-//! The first line of `in.yaml` says why the case exists. A data plane is played by answering that every listener it is
-//! given listens. `GOLDEN=write cargo test -p gatewright-plan` writes the expected files; read the difference before you
-//! commit it.
+//! The first line of `in.yaml` says why the case exists. What `gone.yaml` declares was there once and is deleted before the
+//! plan is made. A data plane is played by answering that every listener it is given listens. `GOLDEN=write cargo test -p
+//! gatewright-plan` writes the expected files; read the difference before you commit it.
 
 use std::{fs, net::SocketAddr, path::Path};
 
 use gatewright_api::Kind;
-use gatewright_ir::{Fact, Gateway, ListenerState};
+use gatewright_ir::{Fact, Gateway, HttpSettings, ListenerState};
 use gatewright_plan::{PlanSettings, Planner};
 use gatewright_source::files::{Change, FileLoader};
 use gatewright_world::{
@@ -70,16 +70,25 @@ fn plan(case: &Path) -> (String, String) {
     let mut world = World::default();
     let time = TIME.parse().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    fs::copy(case.join("in.yaml"), folder.path().join("in.yaml")).unwrap();
-    let batch = FileLoader::new(folder.path(), Box::new(move || time)).unwrap().scan();
-    let errors: Vec<String> = batch.problems.iter().map(ToString::to_string).collect();
-    assert!(errors.is_empty(), "{}:\n{}", case.display(), errors.join("\n"));
-    for change in batch.changes {
-        match change {
-            Change::Apply(object) => world.apply(&object),
-            Change::Delete(name) => world.delete(&name),
+    let mut loader = FileLoader::new(folder.path(), Box::new(move || time)).unwrap();
+    let mut load = |world: &mut World| {
+        let batch = loader.scan();
+        let errors: Vec<String> = batch.problems.iter().map(ToString::to_string).collect();
+        assert!(errors.is_empty(), "{}:\n{}", case.display(), errors.join("\n"));
+        for change in batch.changes {
+            match change {
+                Change::Apply(object) => world.apply(&object),
+                Change::Delete(name) => world.delete(&name),
+            }
         }
+    };
+    fs::copy(case.join("in.yaml"), folder.path().join("in.yaml")).unwrap();
+    if case.join("gone.yaml").exists() {
+        fs::copy(case.join("gone.yaml"), folder.path().join("gone.yaml")).unwrap();
+        load(&mut world);
+        fs::remove_file(folder.path().join("gone.yaml")).unwrap();
     }
+    load(&mut world);
     let mut planner = Planner::new(PlanSettings::default());
     planner.update(&world, &world.everything());
     world.take_changes();
@@ -113,9 +122,16 @@ fn plan(case: &Path) -> (String, String) {
         })
         .collect();
     (
-        serde_saphyr::to_string(&ir).unwrap(),
+        without_default_settings(&serde_saphyr::to_string(&ir).unwrap()),
         serde_saphyr::to_string(&statuses).unwrap(),
     )
+}
+
+/// Thirty lines of settings per listener that nobody chose would hide what a case is about.
+fn without_default_settings(ir: &str) -> String {
+    let settings = serde_saphyr::to_string(&HttpSettings::default()).unwrap();
+    let lines = settings.trim_end().replace('\n', "\n      ");
+    ir.replace(&format!("settings:\n      {lines}\n"), "settings: default\n")
 }
 
 fn listen(gateway: &Gateway, world: &mut World) {

@@ -24,7 +24,9 @@ proptest! {
         let mut shown = BTreeMap::new();
         let edits: Vec<Edit> = base().into_iter().chain(edits).collect();
         for edits in edits.chunks(batch) {
-            edits.iter().for_each(|edit| edit.make(&mut world));
+            for edit in edits {
+                edit.make(&mut world);
+            }
             let changes = world.take_changes();
             let before = planner.gateways().clone();
             let delta = planner.update(&world, &changes);

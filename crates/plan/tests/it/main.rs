@@ -1,5 +1,11 @@
 //! The planner from outside: golden cases a person can read, and properties that hold for any world.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
 mod golden;
 mod incremental;
 mod universe;
