@@ -5,6 +5,7 @@
 
 mod proxy_metrics;
 
+use std::fmt::Write as _;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -82,7 +83,6 @@ impl App {
         let rescan = watch.rescan();
         let proxy_settings = ProxySettings {
             workers: settings.workers,
-            ..ProxySettings::default()
         };
         let (proxy, facts) =
             Proxy::start(proxy_settings).map_err(|error| Failure::new(format!("cannot start the proxy: {error}")))?;
@@ -148,9 +148,11 @@ impl App {
         // An error means that the spine's thread has ended, which is what is awaited.
         let _ = self.spine_ended.await;
         self.proxy_metrics.keep_last();
-        match Arc::try_unwrap(self.proxy) {
-            Ok(proxy) => proxy.shutdown(grace).await,
-            Err(_) => tracing::error!("the proxy is still in use; open connections are cut off"),
+        if let Ok(proxy) = Arc::try_unwrap(self.proxy) {
+            proxy.shutdown(grace).await;
+        } else {
+            // Cannot be: the spine, the only other holder, has ended.
+            tracing::error!("the proxy is still in use; open connections are cut off");
         }
     }
 }
@@ -177,7 +179,7 @@ where
 pub(crate) fn folder_failure(error: &FilesError) -> Failure {
     let mut message = error.to_string();
     if let Some(source) = std::error::Error::source(error) {
-        message.push_str(&format!(": {source}"));
+        let _ = write!(message, ": {source}");
     }
     Failure::usage(message).hint("name a folder with Gateway API objects in .yaml, .yml or .json files")
 }

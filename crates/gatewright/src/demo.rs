@@ -6,6 +6,7 @@
 
 mod example;
 
+use std::fmt::Write as _;
 use std::{
     collections::BTreeSet,
     net::{Ipv4Addr, SocketAddr},
@@ -113,7 +114,7 @@ fn introduction(view: &View, example: &Example) -> String {
                 gateway.namespace, gateway.name, listener.name
             );
             if !listener.programmed.as_ref().is_some_and(|verdict| verdict.holds) {
-                text.push_str(&format!("{name} does not listen; `gatewright status` says why\n"));
+                let _ = writeln!(text, "{name} does not listen; `gatewright status` says why");
                 continue;
             }
             let (scheme, first) = match listener.protocol.as_str() {
@@ -121,7 +122,7 @@ fn introduction(view: &View, example: &Example) -> String {
                 _ => ("http", &mut plain),
             };
             let url = format!("{scheme}://localhost:{}", listener.port);
-            text.push_str(&format!("{name} listens on {url}\n"));
+            let _ = writeln!(text, "{name} listens on {url}");
             first.get_or_insert(url);
         }
     }
@@ -129,13 +130,14 @@ fn introduction(view: &View, example: &Example) -> String {
         text.push_str("\ntry:\n");
     }
     if let Some(url) = plain {
-        text.push_str(&format!("  curl {url}/hello\n"));
+        let _ = writeln!(text, "  curl {url}/hello");
     }
     if let Some(url) = tls {
-        text.push_str(&format!("  curl -k -H 'x-colour: green' {url}/hello\n"));
+        let _ = writeln!(text, "  curl -k -H 'x-colour: green' {url}/hello");
     }
-    text.push_str(&format!(
+    let _ = write!(
+        text,
         "\nedit a file in {directory} and try again: a saved file is live at once\n`gatewright status` shows what is served; Ctrl-C stops\n"
-    ));
+    );
     text
 }

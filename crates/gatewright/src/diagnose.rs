@@ -3,6 +3,7 @@
 //! Called by `check` on a plan that serves nothing, and by the admin API on the one in use. Reads statuses and the IR;
 //! knows nothing of files or of how findings are shown.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use gatewright_api::{Kind, ObjectName};
@@ -84,10 +85,10 @@ fn is_consequence(condition: &Condition) -> bool {
 fn parent_text(parent: &ParentRef) -> String {
     let mut text = format!("parent {}", parent.name);
     if let Some(section) = &parent.section {
-        text.push_str(&format!(" listener {section}"));
+        let _ = write!(text, " listener {section}");
     }
     if let Some(port) = parent.port {
-        text.push_str(&format!(" port {port}"));
+        let _ = write!(text, " port {port}");
     }
     text
 }

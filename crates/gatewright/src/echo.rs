@@ -3,6 +3,7 @@
 //! Without `--service` it is the backend that the environment describes, which is the contract of Gateway API's conformance
 //! suite. With it, each service listens on a port of its own and everything else comes from the environment.
 
+use std::fmt::Write as _;
 use std::{net::IpAddr, process::ExitCode, str::FromStr, sync::Arc};
 
 use clap::Args;
@@ -125,10 +126,10 @@ pub(crate) async fn start(settings: EchoSettings) -> Result<EchoServer, Failure>
     };
     let mut line = format!("echo{name} listens on {}", addresses.plain);
     if let Some(address) = addresses.h2c {
-        line.push_str(&format!(", {address} (HTTP/2)"));
+        let _ = write!(line, ", {address} (HTTP/2)");
     }
     if let Some(address) = addresses.tls {
-        line.push_str(&format!(", {address} (TLS)"));
+        let _ = write!(line, ", {address} (TLS)");
     }
     ui::data(&line);
     Ok(server)

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     board::{Board, Statuses},
     readiness::Readiness,
-    view::{Files, SharedView, View},
+    view::{Folder, SharedView, View},
 };
 
 /// Facts that follow from a plan are planned in before anything is shown; so many times, for they settle at once.
@@ -47,9 +47,9 @@ impl Spine {
         shared: SharedView,
         readiness: Readiness,
     ) -> Self {
-        let files = Files {
+        let files = Folder {
             directory,
-            ..Files::default()
+            ..Folder::default()
         };
         Self {
             world: World::default(),

@@ -26,7 +26,7 @@ pub(crate) struct View {
     /// What the proxy serves.
     pub(crate) gateways: OrdMap<Origin, Arc<Gateway>>,
     /// The folder.
-    pub(crate) files: Files,
+    pub(crate) files: Folder,
     /// How many objects of each kind are declared.
     pub(crate) counts: Vec<(Kind, usize)>,
     /// How long planning took.
@@ -35,7 +35,7 @@ pub(crate) struct View {
 
 /// The folder, as last seen.
 #[derive(Clone, Default)]
-pub(crate) struct Files {
+pub(crate) struct Folder {
     pub(crate) directory: PathBuf,
     pub(crate) files: usize,
     pub(crate) objects: usize,

@@ -89,21 +89,22 @@ fn object(id: &StatusKey, shown: &Shown, controller: &str) -> Value {
     let meta = shown.declared.meta();
     let version = kind.versions().first().copied().unwrap_or_default();
     let created = Timestamp::from_second(meta.created).unwrap_or_default();
-    let mut metadata = json!({
-        "name": key.name,
-        "generation": meta.generation,
-        "creationTimestamp": created.to_string(),
-    });
-    if kind.is_namespaced() {
-        metadata["namespace"] = json!(key.namespace);
-    }
-    let mut object = json!({
-        "apiVersion": format!("{}/{version}", kind.group()),
-        "kind": kind.as_str(),
-        "metadata": metadata,
-    });
-    if let Some(status) = &shown.status {
-        object["status"] = desired::render(status, controller, &shown.stamps);
-    }
-    object
+    let namespace = kind.is_namespaced().then(|| ("namespace", json!(key.namespace)));
+    let metadata = [
+        ("name", json!(key.name)),
+        ("generation", json!(meta.generation)),
+        ("creationTimestamp", json!(created.to_string())),
+    ];
+    let status = shown.status.as_ref();
+    let status = status.map(|status| ("status", desired::render(status, controller, &shown.stamps)));
+    let object = [
+        ("apiVersion", json!(format!("{}/{version}", kind.group()))),
+        ("kind", json!(kind.as_str())),
+        ("metadata", fields(metadata.into_iter().chain(namespace))),
+    ];
+    fields(object.into_iter().chain(status))
+}
+
+fn fields(fields: impl Iterator<Item = (&'static str, Value)>) -> Value {
+    Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect())
 }

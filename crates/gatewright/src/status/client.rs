@@ -1,5 +1,6 @@
 //! Asks the admin API over one plain HTTP/1.1 connection.
 
+use std::fmt::Write as _;
 use std::{io, net::SocketAddr, time::Duration};
 
 use http::{Request, StatusCode, header::HOST};
@@ -68,7 +69,7 @@ fn path(selection: &Selection) -> String {
                 if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
                     path.push(char::from(byte));
                 } else {
-                    path.push_str(&format!("%{byte:02X}"));
+                    let _ = write!(path, "%{byte:02X}");
                 }
             }
         }

@@ -69,7 +69,7 @@ fn a_secret_shows_nothing_of_what_it_holds() {
 }
 
 /// References that lead nowhere, and listeners that cannot be.
-const BROKEN: &str = r#"---
+const BROKEN: &str = "---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata:
@@ -138,7 +138,7 @@ spec:
     - name: blue
       namespace: default
       port: 80
-"#;
+";
 
 #[test]
 fn references_that_lead_nowhere_are_found_with_their_objects() {
