@@ -18,7 +18,7 @@ use gatewright_ir::{Fact, Gateway, Origin};
 use imbl::OrdMap;
 use tokio::{
     runtime::Handle,
-    sync::{Mutex, Notify, mpsc},
+    sync::{Mutex, mpsc},
 };
 
 use self::applied::Applied;
@@ -28,8 +28,8 @@ use crate::{
     worker::{Command, WorkerHandle},
 };
 
-/// How long to wait before an address that could not be opened is tried again.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// How often addresses that could not be opened are tried again.
+const TEND_EVERY: Duration = Duration::from_secs(1);
 
 /// How the data plane runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,8 +59,6 @@ pub struct Proxy {
 #[derive(Debug)]
 struct Shared {
     applied: Mutex<Applied>,
-    /// Told when an address could not be opened.
-    has_failures: Notify,
 }
 
 impl Proxy {
@@ -84,9 +82,8 @@ impl Proxy {
         let resolver = Resolver::new(runtime.clone());
         let shared = Arc::new(Shared {
             applied: Mutex::new(Applied::new(Arc::clone(&workers), resolver, facts)),
-            has_failures: Notify::new(),
         });
-        runtime.spawn(retry(Arc::downgrade(&shared)));
+        runtime.spawn(tend(Arc::downgrade(&shared)));
         Ok((Self { shared, workers }, receiver))
     }
 
@@ -96,11 +93,7 @@ impl Proxy {
     /// for listeners whose state or whose gateway's generation changed. An address that cannot be opened is tried again
     /// until it can, or until it is no longer wanted.
     pub async fn apply(&self, gateways: OrdMap<Origin, Arc<Gateway>>) {
-        let mut applied = self.shared.applied.lock().await;
-        applied.apply(gateways).await;
-        if applied.has_failures() {
-            self.shared.has_failures.notify_one();
-        }
+        self.shared.applied.lock().await.apply(gateways).await;
     }
 
     /// What was counted since the start, over all workers.
@@ -114,7 +107,7 @@ impl Proxy {
         for worker in workers.iter() {
             worker.send(Command::Stop { grace });
         }
-        // Waits for a change under way, and keeps the retrying task from beginning another.
+        // Waits for a change under way, and keeps the tending task from beginning another.
         let mut applied = shared.applied.lock().await;
         applied.forget_workers();
         drop(applied);
@@ -129,19 +122,12 @@ impl Proxy {
     }
 }
 
-/// Tries to open what could not be opened, for as long as the proxy lives.
-async fn retry(shared: Weak<Shared>) {
+/// Looks after what was applied, for as long as the proxy lives.
+async fn tend(shared: Weak<Shared>) {
     loop {
-        let Some(strong) = shared.upgrade() else { return };
-        let waiting = async {
-            strong.has_failures.notified().await;
-        };
-        // The proxy must be able to end while nothing fails.
-        _ = tokio::time::timeout(RETRY_AFTER, waiting).await;
-        drop(strong);
-        tokio::time::sleep(RETRY_AFTER).await;
-        let Some(strong) = shared.upgrade() else { return };
-        strong.applied.lock().await.retry().await;
+        tokio::time::sleep(TEND_EVERY).await;
+        let Some(shared) = shared.upgrade() else { return };
+        shared.applied.lock().await.tend().await;
     }
 }
 

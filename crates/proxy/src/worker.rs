@@ -14,6 +14,6 @@ mod timer;
 pub(crate) use self::bind::{Bind, BoundConnection, LocalBind};
 pub(crate) use buffer::{Buffer, Stock};
 pub(crate) use command::Command;
-pub(crate) use sockets::{Bound, bind, failure};
+pub(crate) use sockets::{Bound, bind, failure, keepalive};
 pub(crate) use thread::{Worker, WorkerHandle};
 pub(crate) use timer::Deadline;

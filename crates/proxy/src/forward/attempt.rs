@@ -77,8 +77,8 @@ impl Report {
 struct Attempts<'a> {
     job: Job<'a>,
     count: u32,
-    /// The endpoint that failed last.
-    avoid: Option<SocketAddr>,
+    /// The endpoint that failed to be connected to last, and how.
+    avoid: Option<(SocketAddr, Reason)>,
     /// Whether the next attempt needs a new connection.
     needs_fresh: bool,
     has_waited_for_names: bool,
@@ -100,12 +100,19 @@ pub(crate) async fn forward<D: Downstream>(client: &mut D, job: Job<'_>) -> Repo
         has_waited_for_names: false,
     };
     loop {
-        let Some(endpoint) = job.forward.cluster.choose(&job.worker.endpoints, attempts.avoid) else {
+        let avoid = attempts.avoid.map(|(address, _)| address);
+        let Some(endpoint) = job.forward.cluster.choose(&job.worker.endpoints, avoid) else {
             if attempts.wait_for_names().await {
                 continue;
             }
             return Report::answer(Reason::NoEndpoints);
         };
+        // There is no other to try.
+        if let Some((address, reason)) = attempts.avoid
+            && address == endpoint.address
+        {
+            return Report::answer(reason);
+        }
         attempts.count += 1;
         let next = match &job.forward.prepared {
             Prepared::H1(encoding) => attempts.over_h1(client, &endpoint, *encoding).await,
@@ -208,7 +215,7 @@ impl Attempts<'_> {
             return Err(Next::Done(Report::answer(reason)));
         }
         endpoint.failed(now);
-        self.avoid = Some(endpoint.address);
+        self.avoid = Some((endpoint.address, reason));
         Err(if self.count < MOST_ATTEMPTS {
             Next::Again
         } else {

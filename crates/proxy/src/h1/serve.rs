@@ -15,7 +15,6 @@ use tokio::{
 
 use super::{
     head::{BodyLength, RequestHead, parse_request, slots},
-    read::Reader,
     server::Server,
 };
 use crate::{
@@ -61,7 +60,7 @@ enum Waited {
 /// Serves a connection in clear text, whichever version of HTTP it turns out to speak.
 pub(crate) async fn serve_clear(mut stream: TcpStream, client: Client) {
     let preface = {
-        let mut server = Server::new(&mut stream, &client, Reader::default());
+        let mut server = Server::new(&mut stream, &client);
         match server.wait_for_head(false).await {
             Waited::Preface => bytes::Bytes::copy_from_slice(server.reader.buffer.filled()),
             waited => {
@@ -74,8 +73,8 @@ pub(crate) async fn serve_clear(mut stream: TcpStream, client: Client) {
 }
 
 /// Serves a connection that speaks HTTP/1.1.
-pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: Client, reader: Reader) {
-    let mut server = Server::new(stream, &client, reader);
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: Client) {
+    let mut server = Server::new(stream, &client);
     let waited = server.wait_for_head(false).await;
     server.run(waited).await;
 }
@@ -119,11 +118,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
                     if let Some(waited) = self.look_at_head(&mut searched, limit) {
                         return Poll::Ready(waited);
                     }
-                    self.reader.buffer.reserve(limit + 1);
                     if !std::mem::replace(&mut has_begun, true) {
                         client.deadline.set(client.worker.tick(), settings.header_timeout);
                     }
                 }
+                self.reader.buffer.reserve(limit + 1);
                 match self.poll_read(context) {
                     Poll::Ready(Ok(count)) if count > 0 => {}
                     Poll::Ready(_) => return Poll::Ready(Waited::Over),

@@ -38,12 +38,12 @@ pub(super) struct Server<'a, S> {
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin> Server<'a, S> {
-    /// A connection that begins with bytes which were read elsewhere.
-    pub(super) fn new(stream: S, client: &'a Client, reader: Reader) -> Self {
+    /// A connection on which nothing was read yet.
+    pub(super) fn new(stream: S, client: &'a Client) -> Self {
         Self {
             stream,
             client,
-            reader,
+            reader: Reader::default(),
             writer: Writer::default(),
             framing: RequestFraming::UNKNOWN,
             is_head: false,
@@ -120,7 +120,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Downstream for Server<'_, S> {
 
     fn poll_watch(&mut self, context: &mut Context<'_>) -> Poll<Watched> {
         // Requests that a client sends ahead are read as far as there is room, but not further.
-        while !self.reader.buffer.is_full() {
+        while self.reader.buffer.make_room() {
             match ready!(self.poll_read(context)) {
                 Ok(0) => return Poll::Ready(Watched::HalfClosed),
                 Ok(_) => {}

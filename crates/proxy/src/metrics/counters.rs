@@ -6,7 +6,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU16, AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ahash::AHashMap;
@@ -22,6 +22,9 @@ pub(super) const BOUNDS: [u64; 16] = [
 ];
 /// Number of latency buckets.
 pub(super) const BUCKETS: usize = BOUNDS.len() + 1;
+
+/// How long the counters of a route without requests are kept.
+const FORGET_AFTER: Duration = Duration::from_hours(1);
 
 /// A number that only grows and that only one thread writes.
 #[derive(Debug, Default)]
@@ -83,7 +86,15 @@ pub(crate) struct ListenerCounters {
     pub(crate) sent: Counter,
     /// Requests that belong to no route.
     pub(crate) unrouted: RouteCounters,
-    pub(super) routes: Mutex<AHashMap<Origin, Arc<RouteCounters>>>,
+    routes: Mutex<AHashMap<Origin, Counted>>,
+}
+
+/// A route that had requests.
+#[derive(Debug)]
+struct Counted {
+    counters: Arc<RouteCounters>,
+    /// When a worker last began to count for it.
+    begun: Instant,
 }
 
 /// The requests of one route, by status.
@@ -187,7 +198,23 @@ impl Default for ListenerCounters {
 impl ListenerCounters {
     /// The counters of a route.
     pub(crate) fn route(&self, origin: &Origin) -> Arc<RouteCounters> {
-        Arc::clone(self.routes.lock().entry(origin.clone()).or_default())
+        let begun = Instant::now();
+        let mut routes = self.routes.lock();
+        let counted = routes.entry(origin.clone()).or_insert_with(|| Counted {
+            counters: Arc::default(),
+            begun,
+        });
+        counted.begun = begun;
+        Arc::clone(&counted.counters)
+    }
+
+    /// Hands over the counters of all routes, and forgets those that no routing table has used for long: routes come and
+    /// go, and their counters must not pile up.
+    pub(super) fn each_route(&self, mut visit: impl FnMut(&Origin, &RouteCounters)) {
+        self.routes.lock().retain(|origin, counted| {
+            visit(origin, &counted.counters);
+            Arc::strong_count(&counted.counters) > 1 || counted.begun.elapsed() < FORGET_AFTER
+        });
     }
 
     /// Counts how long a request took.

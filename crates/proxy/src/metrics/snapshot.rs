@@ -148,11 +148,11 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
             for (status, count) in counters.unrouted.counts() {
                 *sum.requests.entry((None, status)).or_default() += count;
             }
-            for (route, counters) in &*counters.routes.lock() {
+            counters.each_route(|route, counters| {
                 for (status, count) in counters.counts() {
                     *sum.requests.entry((Some(route.clone()), status)).or_default() += count;
                 }
-            }
+            });
         }
         for (address, counters) in &*worker.binds.lock() {
             let sum = binds.entry(*address).or_insert(BindConnections {

@@ -36,6 +36,9 @@ pub(super) struct Applied {
     names: AHashMap<Origin, ClusterNames>,
     claims: Claims,
     places: BTreeMap<SocketAddr, Place>,
+    /// Tables that workers may still hold. The last to let go of a large table spends a while freeing it, and that must
+    /// not be a worker.
+    outdated: Vec<Arc<Table>>,
     /// The last fact about each listener.
     known: AHashMap<Origin, (i64, ListenerState)>,
 }
@@ -62,6 +65,7 @@ impl Applied {
             names: AHashMap::default(),
             claims: Claims::default(),
             places: BTreeMap::new(),
+            outdated: Vec::new(),
             known: AHashMap::default(),
         }
     }
@@ -73,13 +77,9 @@ impl Applied {
         self.places.clear();
     }
 
-    /// Whether an address that is wanted could not be opened.
-    pub(super) fn has_failures(&self) -> bool {
-        self.places.values().any(|place| matches!(place, Place::Failed(_)))
-    }
-
-    /// Tries again to open what could not be opened.
-    pub(super) async fn retry(&mut self) {
+    /// Tries again to open what could not be opened, and frees what nobody holds any more.
+    pub(super) async fn tend(&mut self) {
+        self.outdated.retain(|table| Arc::strong_count(table) > 1);
         let failed = |(address, place): (&SocketAddr, &Place)| matches!(place, Place::Failed(_)).then_some(*address);
         let touched: BTreeSet<_> = self.places.iter().filter_map(failed).collect();
         if !touched.is_empty() {
@@ -207,7 +207,9 @@ impl Applied {
             let Some(Place::Open(bind)) = self.places.remove(address) else {
                 continue;
             };
-            let drain = bind.table.load().settings().drain_timeout;
+            let table = bind.table.load_full();
+            let drain = table.settings().drain_timeout;
+            self.outdated.push(table);
             for worker in self.workers.iter() {
                 worker.metrics.forget_bind(bind.address);
             }
@@ -295,7 +297,7 @@ impl Applied {
         };
         if let Some(Place::Open(bind)) = self.places.get(address) {
             let table = compile(Some(&bind.table.load()));
-            bind.table.store(table);
+            self.outdated.push(bind.table.swap(table));
         } else if let Some(bound) = opened.remove(address) {
             let bind = Bind::new(bound.address, compile(None));
             let mut sockets = match bound.listen() {

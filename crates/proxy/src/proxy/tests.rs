@@ -156,6 +156,13 @@ async fn requests_reach_the_backend_and_a_new_table_takes_over_on_open_connectio
         states(&mut facts).get("l"),
         Some(&Some((2, ListenerState::Listening(addresses))))
     );
+    // A response is counted after it was sent.
+    let counted = async {
+        while proxy.metrics().requests[0].count < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), counted).await.unwrap();
     let metrics = proxy.metrics();
     assert_eq!((metrics.requests[0].status, metrics.requests[0].count), (200, 3));
     assert_eq!((metrics.upstream.opened, metrics.upstream.reused), (2, 1));
@@ -289,4 +296,34 @@ async fn a_listener_that_goes_away_lets_its_connections_finish() {
         answer.contains("connection: close") && answer.ends_with("one"),
         "{answer}"
     );
+}
+
+#[tokio::test]
+async fn more_requests_than_fit_a_buffer_can_be_sent_ahead() {
+    const COUNT: usize = 2_000;
+    let (proxy, mut facts) = Proxy::start(ProxySettings { workers: 1 }).unwrap();
+    let backend = backend("one").await;
+    apply(
+        &proxy,
+        [gateway("g", 1, backend, vec![listener("l", &[Ipv4Addr::LOCALHOST], 0)])],
+    )
+    .await;
+    let address = listening(states(&mut facts).get("l"))[0];
+    let (mut reading, mut writing) = TcpStream::connect(address).await.unwrap().into_split();
+    tokio::spawn(async move {
+        let requests = "GET / HTTP/1.1\r\nHost: a\r\nX: 123\r\n\r\n".repeat(COUNT - 1);
+        writing.write_all(requests.as_bytes()).await.unwrap();
+        let last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        writing.write_all(last.as_bytes()).await.unwrap();
+        // Half-closed: the answers are still wanted.
+        writing.shutdown().await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let mut answers = String::new();
+    let all = reading.read_to_string(&mut answers);
+    tokio::time::timeout(Duration::from_secs(30), all)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(answers.matches("\r\n\r\none").count(), COUNT);
 }

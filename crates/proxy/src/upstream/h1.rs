@@ -12,6 +12,7 @@ use std::{
 };
 
 use http::HeaderMap;
+use socket2::SockRef;
 use tokio::{
     io::AsyncWrite,
     net::{TcpSocket, TcpStream},
@@ -22,7 +23,7 @@ use crate::{
     forward::{BodyError, End, Fill, Incoming, Outgoing, ResponseView},
     h1::{BodyLength, Encoding, Reader, Writer, parse_response, slots},
     metrics::Gauge,
-    worker::Worker,
+    worker::{Worker, keepalive},
 };
 
 /// Largest response head.
@@ -125,7 +126,7 @@ pub(super) async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
         TcpSocket::new_v6()?
     };
     socket.set_nodelay(true)?;
-    socket.set_keepalive(true)?;
+    SockRef::from(&socket).set_tcp_keepalive(&keepalive())?;
     socket.connect(address).await
 }
 

@@ -42,8 +42,6 @@ fn start(worker: &Rc<Worker>, bind: &Rc<LocalBind>, stream: TcpStream, peer: Soc
     let Some(bound) = bind.admit(deadline.nudge(), most) else {
         return;
     };
-    // Best effort: a connection without it works, only slower.
-    _ = stream.set_nodelay(true);
     let place = bound.place;
     let task = tokio::task::spawn_local(serve(Rc::clone(worker), bound, deadline, stream, peer));
     bind.started(place, task.abort_handle());
@@ -51,34 +49,44 @@ fn start(worker: &Rc<Worker>, bind: &Rc<LocalBind>, stream: TcpStream, peer: Soc
 
 /// Serves one connection to its end.
 async fn serve(worker: Rc<Worker>, bound: BoundConnection, deadline: Deadline, stream: TcpStream, peer: SocketAddr) {
-    let held = bound.bind.current();
-    let mut client = Client {
+    let is_secured = bound.bind.current().table.tls().is_some();
+    let client = Client {
         worker,
         bound,
         deadline,
         peer,
         secured: None,
     };
-    let Some(tls) = held.table.tls() else {
-        drop(held);
+    if is_secured {
+        // In a place of its own: connections in clear text should not carry room for it.
+        Box::pin(serve_secured(stream, client)).await;
+    } else {
         h1::serve_clear(stream, client).await;
-        return;
-    };
-    let timeout = held.table.settings().header_timeout;
-    match tls::accept(stream, tls, timeout).await {
+    }
+}
+
+/// Makes the TLS handshake, then serves what was agreed on.
+async fn serve_secured(stream: TcpStream, mut client: Client) {
+    let routing = client.bound.bind.current();
+    let Some(tls) = routing.table.tls() else { return };
+    let timeout = routing.table.settings().header_timeout;
+    match Box::pin(tls::accept(stream, tls, timeout)).await {
         Ok(accepted) => {
-            drop(held);
+            drop(routing);
             client.secured = Some(Secured {
                 listener: accepted.listener,
             });
             match accepted.alpn {
-                tls::Alpn::Http1 => Box::pin(h1::serve(accepted.stream, client, h1::Reader::default())).await,
+                tls::Alpn::Http1 => h1::serve(accepted.stream, client).await,
                 tls::Alpn::Http2 => Box::pin(h2::serve(accepted.stream, client)).await,
             }
         }
         Err(error) => {
-            tracing::debug!(%peer, %error, "TLS handshake failed");
+            tracing::debug!(peer = %client.peer, %error, "TLS handshake failed");
             client.bound.bind.counters.tls_failed(error.reason());
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,10 @@ use tokio::io::{AsyncRead, ReadBuf};
 pub(crate) const SMALL: usize = 16 * 1024;
 /// The size for bodies that keep filling small ones.
 pub(crate) const LARGE: usize = 128 * 1024;
-/// Most buffers of each kind that a worker keeps for later.
-const MOST_KEPT: usize = 64;
+/// Most buffers of each kind that a worker keeps for later. Texts are small, and each request under way has several.
+const MOST_SMALL: usize = 256;
+const MOST_LARGE: usize = 32;
+const MOST_TEXTS: usize = 1024;
 
 /// A worker's unused buffers.
 #[derive(Debug, Default)]
@@ -34,13 +36,13 @@ impl Stock {
     }
 
     fn give(&self, storage: Vec<u8>) {
-        let kept = match storage.len() {
-            SMALL => &self.small,
-            LARGE => &self.large,
+        let (kept, most) = match storage.len() {
+            SMALL => (&self.small, MOST_SMALL),
+            LARGE => (&self.large, MOST_LARGE),
             _ => return,
         };
         let mut kept = kept.borrow_mut();
-        if kept.len() < MOST_KEPT {
+        if kept.len() < most {
             kept.push(storage);
         }
     }
@@ -53,7 +55,7 @@ impl Stock {
     /// Takes a vector back.
     pub(crate) fn give_text(&self, mut text: Vec<u8>) {
         let mut texts = self.texts.borrow_mut();
-        if text.capacity() <= 2 * SMALL && texts.len() < MOST_KEPT {
+        if text.capacity() <= 2 * SMALL && texts.len() < MOST_TEXTS {
             text.clear();
             texts.push(text);
         }
@@ -87,9 +89,14 @@ impl Buffer {
         self.start == self.end
     }
 
-    /// Whether another read would find no room.
-    pub(crate) fn is_full(&self) -> bool {
-        !self.storage.is_empty() && self.len() == self.storage.len()
+    /// Moves the bytes to the front if that makes room. Says whether there is room for another read.
+    pub(crate) fn make_room(&mut self) -> bool {
+        if self.start > 0 && self.end == self.storage.len() {
+            self.storage.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        self.storage.is_empty() || self.end < self.storage.len()
     }
 
     /// Forgets bytes at the front.
@@ -113,12 +120,7 @@ impl Buffer {
 
     /// Makes room for at least one more byte, as long as the whole stays within `limit`.
     pub(crate) fn reserve(&mut self, limit: usize) {
-        if self.start > 0 && self.end == self.storage.len() {
-            self.storage.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-        if !self.storage.is_empty() && self.end == self.storage.len() && self.storage.len() < limit {
+        if !self.make_room() && self.storage.len() < limit {
             let size = (self.storage.len() * 2).min(limit);
             self.storage.resize(size, 0);
         }

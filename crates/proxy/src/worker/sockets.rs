@@ -3,10 +3,11 @@
 use std::{
     io,
     net::{SocketAddr, TcpListener},
+    time::Duration,
 };
 
 use gatewright_ir::ListenFailure;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -57,11 +58,22 @@ pub(crate) fn bind(address: SocketAddr, count: usize) -> io::Result<Bound> {
 fn socket(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
+    // Connections take these over from the socket that accepts them.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_keepalive(&keepalive())?;
     if address.is_ipv6() {
         // `::` and `0.0.0.0` are two addresses that a Gateway may ask for side by side.
         socket.set_only_v6(true)?;
     }
     Ok(socket)
+}
+
+/// How soon a peer that vanished without a word is noticed: after two minutes.
+pub(crate) fn keepalive() -> TcpKeepalive {
+    TcpKeepalive::new()
+        .with_time(Duration::from_mins(1))
+        .with_interval(Duration::from_secs(15))
+        .with_retries(4)
 }
 
 /// What went wrong, in the vocabulary of facts.

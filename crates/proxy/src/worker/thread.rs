@@ -34,7 +34,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    fn new(metrics: Arc<WorkerMetrics>) -> Rc<Self> {
+    pub(super) fn new(metrics: Arc<WorkerMetrics>) -> Rc<Self> {
         Rc::new(Self {
             stock: Stock::default(),
             metrics,

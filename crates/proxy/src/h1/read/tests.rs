@@ -88,10 +88,13 @@ async fn hypers(head: String, pieces: Vec<Vec<u8>>) -> Option<Vec<u8>> {
     client.write_all(head.as_bytes()).await.unwrap();
     let sending = async move {
         for piece in pieces {
-            client.write_all(&piece).await.unwrap();
+            // After a mistake hyper does not listen any longer.
+            if client.write_all(&piece).await.is_err() {
+                return client;
+            }
             tokio::task::yield_now().await;
         }
-        client.shutdown().await.unwrap();
+        _ = client.shutdown().await;
         // Kept open for the response.
         client
     };

@@ -44,7 +44,7 @@ fn reads_that_fill_a_buffer_make_the_next_one_larger() {
     let stock = Stock::default();
     let mut buffer = Buffer::default();
     assert!(matches!(read(&mut buffer, &stock, false), Poll::Ready(Ok(SMALL))));
-    assert!(buffer.is_full());
+    assert!(!buffer.make_room());
     buffer.consume(SMALL);
     assert!(matches!(read(&mut buffer, &stock, false), Poll::Ready(Ok(LARGE))));
     buffer.consume(LARGE);
