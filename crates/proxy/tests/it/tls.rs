@@ -8,6 +8,7 @@ use std::sync::{
 
 use gatewright_ir::{Certificate, ListenerState, PrivateKey};
 use http::Request;
+use rustls::HandshakeKind;
 
 use crate::support::{
     Backend, Client, Plan, Running,
@@ -180,6 +181,33 @@ async fn a_broken_certificate_disturbs_no_other_listener() {
         state_of(&facts, "gateway/good"),
         Some((1, ListenerState::Listening(_)))
     ));
+}
+
+#[tokio::test]
+async fn sessions_are_resumed_at_every_worker_and_after_changes() {
+    let backend = Backend::answering("hello").await;
+    let (old, new) = (certificate(&["a.test"]), certificate(&["a.test"]));
+    let port = free_port();
+    let plan = |certificate| {
+        Plan::new()
+            .https("web", port, &[certificate])
+            .all_to("backend")
+            .cluster("backend", &[backend.address])
+    };
+    let running = Running::serving(plan(&old)).await;
+    let config = trusting(&[&old, &new], &[]);
+    let mut kinds = Vec::new();
+    for round in 0..20 {
+        if round == 10 {
+            running.apply([plan(&new)]).await;
+        }
+        let stream = connect(here(port), &config, "a.test").await.unwrap();
+        kinds.push(stream.get_ref().1.handshake_kind().unwrap());
+        // The tickets for the next round come with the response.
+        assert_eq!(Client::on(stream).get("a.test", "/").await.status, 200);
+    }
+    assert_eq!(kinds[0], HandshakeKind::Full);
+    assert_eq!(kinds[1..], [HandshakeKind::Resumed; 19]);
 }
 
 #[tokio::test]
