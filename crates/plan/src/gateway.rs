@@ -11,3 +11,6 @@ pub(crate) use addresses::{Assignment, assign};
 pub(crate) use frame::{Frame, ListenerFrame, Trouble, Verdict, build};
 pub(crate) use status::status;
 pub(crate) use table::{Table, emit};
+
+#[cfg(test)]
+mod tests;

@@ -187,3 +187,6 @@ fn duration(text: Option<&String>, field: &'static str, into: &mut Duration, ref
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

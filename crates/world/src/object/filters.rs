@@ -258,3 +258,6 @@ fn prefix(path: Option<&str>, names: &mut Interner) -> Result<PathChange, (Refus
     };
     Ok(PathChange::Prefix(names.text(path.ok_or_else(missing)?)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -257,3 +257,6 @@ fn reduce(
         refusals: refusals.into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -344,3 +344,6 @@ fn reduce_timeouts(timeouts: Option<&types::HttpRouteRulesTimeouts>, field: &str
         backend_request: read(backend_request, "backendRequest")?,
     })
 }
+
+#[cfg(test)]
+mod tests;

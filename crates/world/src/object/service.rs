@@ -72,3 +72,6 @@ impl Service {
         self.ports.iter().find(|port| port.port == number)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,3 +64,6 @@ impl EndpointSlice {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,3 +80,60 @@ fn routes_are_found_by_what_they_refer_to() {
     );
     assert_eq!(world.routes_in(&Text::from("a")).count(), 0);
 }
+
+#[test]
+fn a_config_that_cannot_be_honoured_never_replaces_one_that_could() {
+    use crate::{
+        ConfigStanding,
+        resolve::{Granted, Reference, Referrer},
+    };
+    let config = |spec: serde_json::Value| {
+        object(
+            Kind::GatewayConfig,
+            json!({"metadata": {"namespace": "a", "name": "c"}, "spec": spec}),
+        )
+    };
+    let class = object(
+        Kind::GatewayClass,
+        json!({"metadata": {"name": "k"}, "spec": {"controllerName": "x/y",
+            "parametersRef": {"group": "gatewright.dev", "kind": "GatewayConfig", "namespace": "a", "name": "c"}}}),
+    );
+    let (good, bad) = (
+        config(json!({"host": {"addresses": ["127.0.0.1"]}})),
+        config(json!({"entry": "SSH"})),
+    );
+    let resolve = |world: &World| -> Option<Granted<Config>> {
+        let (namespace, name) = (Text::from("a"), Text::from("c"));
+        let to = Reference {
+            group: "gatewright.dev",
+            kind: "GatewayConfig",
+            namespace: Some(&namespace),
+            name: &name,
+        };
+        world.resolve(Referrer::Cluster, to).ok()
+    };
+    let mut world = World::default();
+    world.apply(&class);
+    world.apply(&bad);
+    let granted = resolve(&world).unwrap();
+    assert!(matches!(world.config_standing(&granted), ConfigStanding::Refused(_)));
+    world.delete(&bad.name());
+    assert!(resolve(&world).is_none(), "nothing of it was ever in force");
+
+    world.apply(&good);
+    assert_eq!(world.config_standing(&granted), ConfigStanding::InForce);
+    world.take_changes();
+    world.apply(&bad);
+    assert!(!world.take_changes().configs.is_empty());
+    assert!(matches!(world.config_standing(&granted), ConfigStanding::Outdated(_)));
+    assert!(
+        world.read(&granted).unwrap().addresses.is_some(),
+        "the last good one stays"
+    );
+    world.apply(&bad);
+    assert!(world.take_changes().is_empty(), "to repeat it is no change");
+    world.delete(&bad.name());
+    assert_eq!(world.config_standing(&granted), ConfigStanding::Gone);
+    world.apply(&good);
+    assert_eq!(world.config_standing(&granted), ConfigStanding::InForce);
+}

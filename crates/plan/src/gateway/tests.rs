@@ -1,0 +1,178 @@
+//! What golden cases cannot show: objects that no file may declare, and data planes that do not simply listen.
+
+use gatewright_api::{Kind, Object};
+use gatewright_ir::{Fact, ListenFailure, ListenerState};
+use gatewright_world::{
+    Key, World,
+    desired::{Condition, ConditionKind, GatewayStatus, Reason, State, Status},
+    origin,
+};
+use serde_json::{Value, json};
+
+use crate::{PlanSettings, Planner, StatusKey};
+
+fn world(listeners: &Value, spec: &Value) -> World {
+    let mut gateway = json!({
+        "metadata": {"namespace": "a", "name": "front", "generation": 2},
+        "spec": {"gatewayClassName": "c", "listeners": listeners},
+    });
+    for (field, value) in spec.as_object().into_iter().flatten() {
+        gateway["spec"][field] = value.clone();
+    }
+    let class = json!({"metadata": {"name": "c"}, "spec": {"controllerName": "gatewright.dev/gateway-controller"}});
+    let mut world = World::default();
+    for (kind, value) in [(Kind::GatewayClass, class), (Kind::Gateway, gateway)] {
+        world.apply(&Object::from_value(kind, value).unwrap());
+    }
+    world
+}
+
+fn status(world: &World) -> GatewayStatus {
+    let mut planner = Planner::new(PlanSettings::default());
+    planner.update(world, &world.everything());
+    let key = Key::new("a", "front");
+    let target = StatusKey {
+        kind: Kind::Gateway,
+        key,
+    };
+    match planner.status(&target) {
+        Some(Status::Gateway(status)) => status,
+        other => panic!("{other:?} is no status of a Gateway"),
+    }
+}
+
+fn observe(world: &mut World, listener: &str, generation: i64, state: ListenerState) {
+    let origin = origin::listener(&Key::new("a", "front"), listener);
+    world.observe(Fact::Listener {
+        origin,
+        generation,
+        state,
+    });
+}
+
+fn shown(conditions: &[Condition], kind: ConditionKind) -> (State, Reason) {
+    let condition = conditions.iter().find(|condition| condition.kind == kind).unwrap();
+    (condition.state, condition.reason)
+}
+
+fn of_listener(status: &GatewayStatus, index: usize, kind: ConditionKind) -> (State, Reason) {
+    shown(&status.listeners[index].conditions, kind)
+}
+
+#[test]
+fn listeners_with_one_hostname_on_one_port_are_all_in_conflict() {
+    let world = world(
+        &json!([
+            {"name": "one", "protocol": "HTTP", "port": 80, "hostname": "a.example.com"},
+            {"name": "two", "protocol": "HTTP", "port": 80, "hostname": "A.example.com"},
+            {"name": "other", "protocol": "HTTP", "port": 80},
+        ]),
+        &json!({}),
+    );
+    let status = status(&world);
+    for index in [0, 1] {
+        for kind in [ConditionKind::Accepted, ConditionKind::Programmed] {
+            assert_eq!(
+                of_listener(&status, index, kind),
+                (State::False, Reason::HostnameConflict)
+            );
+        }
+        let conflicted = of_listener(&status, index, ConditionKind::Conflicted);
+        assert_eq!(conflicted, (State::True, Reason::HostnameConflict));
+    }
+    assert_eq!(
+        of_listener(&status, 2, ConditionKind::Accepted),
+        (State::True, Reason::Accepted)
+    );
+    let accepted = shown(&status.conditions, ConditionKind::Accepted);
+    assert_eq!(accepted, (State::True, Reason::ListenersNotValid));
+}
+
+#[test]
+fn a_conflict_has_no_winner_even_if_one_of_the_two_is_refused_anyway() {
+    let authority = json!([{"group": "", "kind": "ConfigMap", "name": "ca"}]);
+    let frontend = json!({"default": {"validation": {"caCertificateRefs": authority}}});
+    let world = world(
+        &json!([
+            {"name": "plain", "protocol": "HTTP", "port": 80},
+            {"name": "guarded", "protocol": "HTTPS", "port": 80, "tls": {"certificateRefs": [{"name": "s"}]}},
+        ]),
+        &json!({"tls": {"frontend": frontend}}),
+    );
+    let status = status(&world);
+    for index in [0, 1] {
+        let conflicted = of_listener(&status, index, ConditionKind::Conflicted);
+        assert_eq!(conflicted, (State::True, Reason::ProtocolConflict));
+    }
+    let accepted = shown(&status.conditions, ConditionKind::Accepted);
+    assert_eq!(accepted, (State::False, Reason::ListenersNotValid));
+}
+
+#[test]
+fn nothing_is_programmed_before_a_plane_has_acknowledged_this_generation() {
+    let mut world = world(&json!([{"name": "http", "protocol": "HTTP", "port": 80}]), &json!({}));
+    let pending = (State::False, Reason::Pending);
+    assert_eq!(shown(&status(&world).conditions, ConditionKind::Programmed), pending);
+    let listening = || ListenerState::Listening(vec!["0.0.0.0:80".parse().unwrap()]);
+    observe(&mut world, "http", 1, listening());
+    assert_eq!(shown(&status(&world).conditions, ConditionKind::Programmed), pending);
+    observe(&mut world, "http", 2, listening());
+    let now = status(&world);
+    let programmed = (State::True, Reason::Programmed);
+    assert_eq!(shown(&now.conditions, ConditionKind::Programmed), programmed);
+    assert_eq!(of_listener(&now, 0, ConditionKind::Programmed), programmed);
+    assert_eq!(now.addresses.len(), 1);
+}
+
+#[test]
+fn a_listener_that_cannot_be_opened_says_whether_address_or_port_is_to_blame() {
+    let port_is_to_blame = (State::False, Reason::PortUnavailable);
+    let address_is_to_blame = (State::True, Reason::Accepted);
+    let table = [
+        (ListenFailure::InUse, port_is_to_blame, Reason::ListenersNotValid),
+        (ListenFailure::Denied, port_is_to_blame, Reason::ListenersNotValid),
+        (ListenFailure::NotAvailable, address_is_to_blame, Reason::Accepted),
+    ];
+    for (failure, accepted, of_gateway) in table {
+        let mut world = world(
+            &json!([{"name": "bad", "protocol": "HTTP", "port": 80}, {"name": "good", "protocol": "HTTP", "port": 81}]),
+            &json!({"addresses": [{"value": "203.0.113.1"}]}),
+        );
+        let address = "203.0.113.1:80".parse().unwrap();
+        observe(
+            &mut world,
+            "bad",
+            2,
+            ListenerState::Failed {
+                address,
+                failure: failure.clone(),
+            },
+        );
+        observe(
+            &mut world,
+            "good",
+            2,
+            ListenerState::Listening(vec!["203.0.113.1:81".parse().unwrap()]),
+        );
+        let status = status(&world);
+        assert_eq!(
+            of_listener(&status, 0, ConditionKind::Accepted),
+            accepted,
+            "{failure:?}"
+        );
+        assert_eq!(
+            of_listener(&status, 0, ConditionKind::Programmed),
+            (State::False, Reason::Invalid)
+        );
+        assert_eq!(
+            of_listener(&status, 1, ConditionKind::Programmed),
+            (State::True, Reason::Programmed)
+        );
+        assert_eq!(
+            shown(&status.conditions, ConditionKind::Accepted),
+            (State::True, of_gateway)
+        );
+        let programmed = shown(&status.conditions, ConditionKind::Programmed);
+        assert_eq!(programmed, (State::False, Reason::AddressNotUsable), "{failure:?}");
+    }
+}

@@ -1,0 +1,107 @@
+use gatewright_api::{Kind, Object};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn reduce(spec: &Value) -> Config {
+    let value = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": spec});
+    match Object::from_value(Kind::GatewayConfig, value).unwrap() {
+        Object::GatewayConfig(config) => Config::reduce(&config),
+        other => panic!("{other:?} is no GatewayConfig"),
+    }
+}
+
+fn settings(spec: &Value) -> HttpSettings {
+    let config = reduce(spec);
+    assert!(config.refusals.is_empty(), "{:?}", config.refusals);
+    let mut settings = HttpSettings::default();
+    config.settings(&mut settings, &mut Vec::new());
+    settings
+}
+
+#[test]
+fn a_config_that_says_nothing_changes_nothing() {
+    assert_eq!(settings(&json!({})), HttpSettings::default());
+    assert_eq!(settings(&json!({"http": {}, "upstream": {}})), HttpSettings::default());
+    assert_eq!(reduce(&json!({})).addresses, None);
+}
+
+#[test]
+fn every_setting_arrives() {
+    let read = settings(&json!({
+        "http": {
+            "escapedSlashes": "Keep", "underscoresInHeaders": "Allow", "trustedProxies": ["10.0.0.0/8", "::1"],
+            "maxHeaderBytes": 4096, "headerTimeout": "1s", "idleTimeout": "2s", "drainTimeout": "3s",
+            "bodyTimeout": "4s", "maxConnections": 5,
+        },
+        "upstream": {"connectTimeout": "6s", "idleTimeout": "7s", "maxIdle": 8},
+    }));
+    let seconds = Duration::from_secs;
+    let expected = HttpSettings {
+        keep_escaped_slashes: true,
+        allow_underscores: true,
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+        max_header_bytes: 4096,
+        header_timeout: seconds(1),
+        idle_timeout: seconds(2),
+        drain_timeout: seconds(3),
+        body_timeout: seconds(4),
+        max_connections: 5,
+        upstream: gatewright_ir::UpstreamSettings {
+            connect_timeout: seconds(6),
+            idle_timeout: seconds(7),
+            max_idle: 8,
+        },
+    };
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn only_draining_may_take_no_time_at_all() {
+    assert_eq!(
+        settings(&json!({"http": {"drainTimeout": "0s"}})).drain_timeout,
+        Duration::ZERO
+    );
+    let table = [
+        ("http", "headerTimeout", "0s"),
+        ("http", "idleTimeout", "0s"),
+        ("http", "bodyTimeout", "never"),
+        ("http", "drainTimeout", "-1s"),
+        ("upstream", "connectTimeout", "0ms"),
+        ("upstream", "idleTimeout", ""),
+    ];
+    for (section, field, value) in table {
+        let config = reduce(&json!({section: {field: value}}));
+        let refused: Vec<&str> = config.refusals.iter().map(|refusal| &*refusal.field).collect();
+        assert_eq!(refused, [format!("spec.{section}.{field}")], "{value:?}");
+    }
+}
+
+#[test]
+fn what_is_not_available_or_not_an_address_is_refused() {
+    let table = [
+        (json!({"dataPlane": "Envoy"}), "spec.dataPlane"),
+        (json!({"dataPlane": "Agentgateway"}), "spec.dataPlane"),
+        (json!({"entry": "LoadBalancer"}), "spec.entry"),
+        (json!({"entry": "SSH"}), "spec.entry"),
+        (json!({"entry": "Portal"}), "spec.entry"),
+        (
+            json!({"host": {"addresses": ["127.0.0.1", "localhost"]}}),
+            "spec.host.addresses[1]",
+        ),
+        (
+            json!({"http": {"trustedProxies": ["10.0.0.0/99"]}}),
+            "spec.http.trustedProxies[0]",
+        ),
+    ];
+    for (spec, expected) in table {
+        let config = reduce(&spec);
+        let refused: Vec<&str> = config.refusals.iter().map(|refusal| &*refusal.field).collect();
+        assert_eq!(refused, [expected], "{spec}");
+    }
+    assert!(
+        reduce(&json!({"dataPlane": "Builtin", "entry": "Host"}))
+            .refusals
+            .is_empty()
+    );
+}
