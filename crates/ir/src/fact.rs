@@ -5,7 +5,7 @@
 
 use std::{fmt, net::SocketAddr};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Origin;
 
@@ -43,7 +43,7 @@ pub enum ListenerState {
 }
 
 /// Why an address could not be opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListenFailure {
     /// Another process, or another Gateway, has it.
     InUse,

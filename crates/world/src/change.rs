@@ -29,6 +29,8 @@ pub struct ChangeSet {
     pub configs: BTreeSet<Key>,
     /// Listeners about which a plane reported something new.
     pub facts: BTreeSet<Origin>,
+    /// Replicas that came, went, or changed their place.
+    pub replicas: BTreeSet<Text>,
 }
 
 impl ChangeSet {

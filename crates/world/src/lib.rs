@@ -11,6 +11,7 @@ mod index;
 mod key;
 pub mod object;
 pub mod origin;
+mod replica;
 pub mod resolve;
 mod world;
 
@@ -18,4 +19,5 @@ pub use change::ChangeSet;
 pub use grants::Grants;
 pub use index::Index;
 pub use key::{Interner, Key};
-pub use world::{ConfigStanding, ListenerFact, World};
+pub use replica::{Encoded, ListenerFact, Replica, ReplicaError};
+pub use world::{ConfigStanding, World};

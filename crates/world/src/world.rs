@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ahash::{AHashMap, AHashSet};
 use gatewright_api::{Kind, Object, ObjectName, ResourceExt};
-use gatewright_ir::{Fact, ListenerState, Origin, Text};
+use gatewright_ir::Text;
 
 use crate::{
-    ChangeSet, Grants, Interner, Key,
+    ChangeSet, Grants, Interner, Key, Replica,
     index::Index,
     object::{
         Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, ParametersRef, ReferenceGrant, Refusal, Secret,
@@ -33,7 +33,10 @@ pub struct World {
     pub(crate) grants: Grants,
     pub(crate) configs: AHashMap<Key, HeldConfig>,
     config_maps: AHashSet<Key>,
-    facts: AHashMap<Origin, ListenerFact>,
+    /// By name, this one included: see [`World::set_local`].
+    replicas: BTreeMap<Text, Replica>,
+    /// The name of this replica.
+    local: Text,
     index: Indexes,
     changes: ChangeSet,
 }
@@ -53,15 +56,6 @@ enum Standing {
     Gone,
     /// The declared one cannot be honoured.
     Refused(Refusal),
-}
-
-/// What a plane said about a listener.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListenerFact {
-    /// The generation of the Gateway that it answers to.
-    pub generation: i64,
-    /// The state.
-    pub state: ListenerState,
 }
 
 #[derive(Debug, Default)]
@@ -186,29 +180,6 @@ impl World {
                     self.changes.configs.insert(key);
                 }
             }
-        }
-    }
-
-    /// Takes in what a plane observed.
-    pub fn observe(&mut self, fact: Fact) {
-        let (origin, changed) = match fact {
-            Fact::Listener {
-                origin,
-                generation,
-                state,
-            } => {
-                let fact = ListenerFact { generation, state };
-                let changed = self.facts.get(&origin) != Some(&fact);
-                self.facts.insert(origin.clone(), fact);
-                (origin, changed)
-            }
-            Fact::Gone { origin } => {
-                let changed = self.facts.remove(&origin).is_some();
-                (origin, changed)
-            }
-        };
-        if changed {
-            self.changes.facts.insert(origin);
         }
     }
 
@@ -386,6 +357,7 @@ impl World {
     }
 }
 
+mod facts;
 mod read;
 
 pub use read::ConfigStanding;

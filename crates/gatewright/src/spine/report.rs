@@ -13,7 +13,7 @@ const MOST_CONDITIONS: usize = 20;
 pub(super) fn fact(world: &World, fact: &Fact) {
     match fact {
         Fact::Listener { origin, state, .. } => {
-            if world.fact(origin).is_some_and(|known| known.state == *state) {
+            if world.local_fact(origin).is_some_and(|known| known.state == *state) {
                 return;
             }
             let listener = listener_text(origin);
@@ -29,7 +29,7 @@ pub(super) fn fact(world: &World, fact: &Fact) {
             }
         }
         Fact::Gone { origin } => {
-            if world.fact(origin).is_some() {
+            if world.local_fact(origin).is_some() {
                 tracing::info!(listener = listener_text(origin), "closed");
             }
         }
@@ -97,7 +97,7 @@ pub(super) fn loaded(view: &View) {
 /// here makes no sense.
 pub(super) fn unready(world: &World, view: &View) -> Option<String> {
     let listeners: Vec<_> = view.gateways.values().flat_map(|gateway| &gateway.listeners).collect();
-    let states: Vec<_> = listeners.iter().map(|listener| world.fact(&listener.origin)).collect();
+    let states: Vec<_> = listeners.iter().map(|listener| world.local_fact(&listener.origin)).collect();
     let is_listening = |state: &ListenerState| matches!(state, ListenerState::Listening(_));
     if states.iter().any(Option::is_none) {
         return Some("listeners are being opened".to_owned());

@@ -3,11 +3,11 @@
 
 use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 
-use gatewright_ir::{Origin, Text};
+use gatewright_ir::Text;
 
 use super::{HeldConfig, Standing};
 use crate::{
-    Key, ListenerFact, World,
+    Key, World,
     object::{Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, Refusal, Service},
     resolve::Granted,
 };
@@ -59,11 +59,6 @@ impl World {
     /// The labels of a Namespace; one that nobody declared exists without labels.
     pub fn namespace_labels(&self, namespace: &Text) -> Option<&BTreeMap<Text, Text>> {
         self.namespaces.get(namespace)
-    }
-
-    /// What a plane said about a listener.
-    pub fn fact(&self, listener: &Origin) -> Option<&ListenerFact> {
-        self.facts.get(listener)
     }
 
     /// The EndpointSlices of a Service.
