@@ -69,6 +69,7 @@ fn gateway(port: u16, backend: SocketAddr, protocol: UpstreamProtocol) -> Gatewa
         name: "http".into(),
         addresses: vec![[127, 0, 0, 1].into()],
         port,
+        bind: port,
         protocol: Protocol::Http,
         hostname: HostPattern::Any,
         settings: Arc::new(HttpSettings::default()),

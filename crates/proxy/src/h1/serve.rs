@@ -28,6 +28,8 @@ use crate::{
 
 /// How HTTP/2 begins when it is spoken without being asked for.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// How long a client that has just connected may take to send its first request when connections are let go.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// How long, and for how many bytes, a client that was answered early is listened to before its connection is closed.
 /// Closing at once could destroy the answer on its way.
 const LINGER: Duration = Duration::from_secs(5);
@@ -108,6 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
         let limit = settings.max_header_bytes as usize;
         let mut searched = 0;
         let mut has_begun = false;
+        let mut is_hurried = false;
         if !self.reader.has_bytes() {
             self.rest();
             client.deadline.set(client.worker.recent(), settings.idle_timeout);
@@ -133,7 +136,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
                             .map(|()| Waited::Refuse(Reason::HeaderTimeout));
                     }
                     // Only now: a request that is already here is still served.
-                    Poll::Pending if client.is_draining() => return Poll::Ready(Waited::Over),
+                    Poll::Pending if client.is_draining() && is_later => return Poll::Ready(Waited::Over),
+                    Poll::Pending if client.is_draining() && !is_hurried => {
+                        is_hurried = true;
+                        client.deadline.set(client.worker.tick(), FIRST_REQUEST);
+                        return client.deadline.poll(context).map(|()| Waited::Over);
+                    }
                     Poll::Pending => return client.deadline.poll(context).map(|()| Waited::Over),
                 }
             }

@@ -71,7 +71,7 @@ pub(super) fn addresses(gateway: &Gateway) -> BTreeSet<SocketAddr> {
 
 /// The addresses that a listener wants.
 pub(super) fn of_listener(listener: &Listener) -> impl Iterator<Item = SocketAddr> {
-    let port = listener.port;
+    let port = listener.bind;
     listener
         .addresses
         .iter()

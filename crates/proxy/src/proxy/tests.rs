@@ -70,6 +70,7 @@ fn listener(name: &str, addresses: &[Ipv4Addr], port: u16) -> Listener {
         name: name.into(),
         addresses: addresses.iter().map(|address| (*address).into()).collect(),
         port,
+        bind: port,
         protocol: Protocol::Http,
         hostname: HostPattern::Any,
         settings: Arc::new(HttpSettings::default()),
@@ -218,6 +219,21 @@ async fn an_address_that_is_taken_is_reported_and_opened_when_it_is_free() {
         "{fact:?}"
     );
     assert!(TcpStream::connect((other, address.port())).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_port_to_bind_is_opened_and_not_the_one_that_clients_name() {
+    let (proxy, mut facts) = Proxy::start(ProxySettings { workers: 1 }).unwrap();
+    let backend = backend("one").await;
+    let listener = Listener {
+        port: 80,
+        ..listener("l", &[Ipv4Addr::LOCALHOST], 0)
+    };
+    apply(&proxy, [gateway("g", 1, backend, vec![listener])]).await;
+    let address = listening(states(&mut facts).get("l"))[0];
+    assert_ne!(address.port(), 80);
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    assert!(get(&mut stream).await.starts_with("HTTP/1.1 200"));
 }
 
 #[tokio::test]

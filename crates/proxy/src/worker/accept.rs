@@ -1,10 +1,14 @@
 //! Accepts connections on one socket and starts a task for each.
 
-use std::{io, net::SocketAddr, rc::Rc, time::Duration};
+use std::{io, net::SocketAddr, pin::pin, rc::Rc, time::Duration};
 
-use tokio::net::{TcpListener, TcpStream};
+use futures::future::select;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
 
-use super::{BoundConnection, LocalBind, Worker, timer::Deadline};
+use super::{BoundConnection, LocalBind, Worker, sockets, timer::Deadline};
 use crate::{
     forward::{Client, Secured},
     h1, h2, tls,
@@ -13,11 +17,28 @@ use crate::{
 /// How long nothing is accepted after the process ran out of descriptors or memory.
 const BREATHER: Duration = Duration::from_millis(50);
 
-/// Accepts until it is aborted.
-pub(super) async fn run(worker: Rc<Worker>, bind: Rc<LocalBind>, socket: TcpListener) {
+/// Accepts until it is told to stop, and then what has come so far.
+pub(super) async fn run(worker: Rc<Worker>, bind: Rc<LocalBind>, socket: TcpListener, stop: oneshot::Receiver<()>) {
+    {
+        let accepting = pin!(accept(&worker, &bind, &socket));
+        select(accepting, stop).await;
+    }
+    // Connections that the kernel made already would be reset together with the socket. So no more are made, and those
+    // that wait are taken.
+    sockets::deafen(&socket);
+    let Ok(socket) = socket.into_std() else { return };
+    while let Ok((stream, peer)) = socket.accept() {
+        let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+        if let Ok(stream) = stream {
+            start(&worker, &bind, stream, peer);
+        }
+    }
+}
+
+async fn accept(worker: &Rc<Worker>, bind: &Rc<LocalBind>, socket: &TcpListener) {
     loop {
         match socket.accept().await {
-            Ok((stream, peer)) => start(&worker, &bind, stream, peer),
+            Ok((stream, peer)) => start(worker, bind, stream, peer),
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(address = %bind.shared.address, %error, "cannot accept connections");

@@ -8,6 +8,7 @@ use std::{
 
 use gatewright_ir::ListenFailure;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use tokio::net::TcpListener as TokioListener;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -67,6 +68,23 @@ fn socket(address: SocketAddr) -> io::Result<Socket> {
     }
     Ok(socket)
 }
+
+/// Makes a listening socket ignore whoever knocks. Connections that were made before stay.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn deafen(socket: &TokioListener) {
+    use socket2::{SockFilter, SockRef};
+
+    const RETURN: u16 = 0x06;
+    let drop_all = [SockFilter::new(RETURN, 0, 0, 0)];
+    // Without it, a client that connects at the very last moment is reset.
+    if let Err(error) = SockRef::from(socket).attach_filter(&drop_all) {
+        tracing::debug!(%error, "a listening socket cannot be filtered");
+    }
+}
+
+/// Elsewhere a client that connects at the very last moment is reset.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn deafen(_socket: &TokioListener) {}
 
 /// How soon a peer that vanished without a word is noticed: after two minutes.
 pub(crate) fn keepalive() -> TcpKeepalive {

@@ -5,11 +5,14 @@ use std::{
     io,
     rc::Rc,
     sync::Arc,
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use tokio::{runtime::LocalOptions, sync::mpsc, task::AbortHandle};
+use tokio::{
+    runtime::LocalOptions,
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use super::{
     accept,
@@ -67,7 +70,7 @@ impl Worker {
 pub(crate) struct WorkerHandle {
     commands: mpsc::UnboundedSender<Command>,
     pub(crate) metrics: Arc<WorkerMetrics>,
-    thread: JoinHandle<()>,
+    thread: std::thread::JoinHandle<()>,
 }
 
 impl WorkerHandle {
@@ -131,7 +134,8 @@ struct Binds {
 
 struct Listening {
     bind: Rc<LocalBind>,
-    task: AbortHandle,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
 }
 
 async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
@@ -156,10 +160,9 @@ async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
                         .position(|one| Arc::ptr_eq(&one.bind.shared, &bind));
                     place.map(|place| binds.listening.swap_remove(place))
                 };
-                if let Some(Listening { bind, task }) = removed {
+                if let Some(listening) = removed {
+                    let bind = listening.close().await;
                     binds.borrow_mut().draining.push(Rc::clone(&bind));
-                    stop_accepting(task).await;
-                    bind.drain();
                     tokio::task::spawn_local(force(bind, drain));
                 }
                 _ = done.send(());
@@ -175,18 +178,20 @@ async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
 fn listen(worker: &Rc<Worker>, bind: Arc<Bind>, socket: std::net::TcpListener) -> io::Result<Listening> {
     let socket = tokio::net::TcpListener::from_std(socket)?;
     let bind = LocalBind::new(bind, worker);
-    let task = tokio::task::spawn_local(accept::run(Rc::clone(worker), Rc::clone(&bind), socket));
-    Ok(Listening {
-        bind,
-        task: task.abort_handle(),
-    })
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::task::spawn_local(accept::run(Rc::clone(worker), Rc::clone(&bind), socket, stopped));
+    Ok(Listening { bind, stop, task })
 }
 
-/// Ends the task that accepts, and with it the socket, before going on.
-async fn stop_accepting(task: AbortHandle) {
-    task.abort();
-    while !task.is_finished() {
-        tokio::task::yield_now().await;
+impl Listening {
+    /// Closes the socket and lets connections go.
+    async fn close(self) -> Rc<LocalBind> {
+        let Self { bind, stop, task } = self;
+        // It ends only when it is told to, and does not panic.
+        _ = stop.send(());
+        _ = task.await;
+        bind.drain();
+        bind
     }
 }
 
@@ -215,10 +220,8 @@ async fn stop(binds: &RefCell<Binds>, grace: Duration) {
         listening,
         mut draining,
     } = std::mem::take(&mut *binds.borrow_mut());
-    for Listening { bind, task } in listening {
-        stop_accepting(task).await;
-        bind.drain();
-        draining.push(bind);
+    for listening in listening {
+        draining.push(listening.close().await);
     }
     let deadline = Instant::now() + grace;
     while draining.iter().any(|bind| !bind.is_empty()) && Instant::now() < deadline {
