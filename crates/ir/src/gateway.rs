@@ -32,8 +32,10 @@ pub struct Listener {
     pub name: Text,
     /// The addresses to bind.
     pub addresses: Vec<IpAddr>,
-    /// The port to bind.
+    /// The port that clients connect to: redirects and forwarded headers name it.
     pub port: u16,
+    /// The port to bind. The same, unless something in front hands connections on to another.
+    pub bind: u16,
     /// What is spoken there.
     pub protocol: Protocol,
     /// The hosts it answers for.
@@ -71,6 +73,7 @@ impl fmt::Debug for Listener {
             .field("origin", &self.origin)
             .field("addresses", &self.addresses)
             .field("port", &self.port)
+            .field("bind", &self.bind)
             .field("hostname", &self.hostname)
             .field("hosts", &self.hosts.len())
             .finish_non_exhaustive()

@@ -89,7 +89,7 @@ fn plan(world: &mut World, settings: PlanSettings) -> Vec<Finding> {
             let addresses = listener
                 .addresses
                 .iter()
-                .map(|address| SocketAddr::new(*address, listener.port));
+                .map(|address| SocketAddr::new(*address, listener.bind));
             world.observe(Fact::Listener {
                 origin: listener.origin.clone(),
                 generation: gateway.generation,

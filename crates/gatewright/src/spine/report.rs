@@ -97,7 +97,10 @@ pub(super) fn loaded(view: &View) {
 /// here makes no sense.
 pub(super) fn unready(world: &World, view: &View) -> Option<String> {
     let listeners: Vec<_> = view.gateways.values().flat_map(|gateway| &gateway.listeners).collect();
-    let states: Vec<_> = listeners.iter().map(|listener| world.local_fact(&listener.origin)).collect();
+    let states: Vec<_> = listeners
+        .iter()
+        .map(|listener| world.local_fact(&listener.origin))
+        .collect();
     let is_listening = |state: &ListenerState| matches!(state, ListenerState::Listening(_));
     if states.iter().any(Option::is_none) {
         return Some("listeners are being opened".to_owned());

@@ -108,6 +108,7 @@ fn emit_listener(frame: &Frame, listener: &ListenerFrame, table: &ListenerTable,
         name: listener.declared.name.clone(),
         addresses: assignment.addresses.clone(),
         port: listener.declared.port,
+        bind: listener.declared.port,
         protocol: match listener.declared.protocol {
             ListenerProtocol::Https => Protocol::Https {
                 certificates: listener.certificates.clone(),
@@ -127,6 +128,7 @@ fn is_same(known: &Listener, made: &Listener) -> bool {
         name,
         addresses,
         port,
+        bind,
         protocol,
         hostname,
         settings,
@@ -136,6 +138,7 @@ fn is_same(known: &Listener, made: &Listener) -> bool {
         && *name == made.name
         && *addresses == made.addresses
         && *port == made.port
+        && *bind == made.bind
         && *protocol == made.protocol
         && *hostname == made.hostname
         && Arc::ptr_eq(settings, &made.settings)

@@ -41,6 +41,7 @@ pub(super) fn listener(hosts: OrdMap<HostPattern, Arc<Host>>) -> Listener {
         name: "http".into(),
         addresses: Vec::new(),
         port: 80,
+        bind: 80,
         protocol: Protocol::Http,
         hostname: HostPattern::Any,
         settings: Arc::new(HttpSettings::default()),

@@ -40,6 +40,7 @@ pub(super) fn listener(origin: &str, hostname: &str, certificates: &[&Arc<Certif
         name: origin.into(),
         addresses: Vec::new(),
         port: 443,
+        bind: 443,
         protocol: Protocol::Https {
             certificates: certificates.iter().copied().cloned().collect(),
         },

@@ -61,6 +61,7 @@ impl Plan {
             name: name.into(),
             addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
             port,
+            bind: port,
             protocol,
             hostname: HostPattern::Any,
             settings: Arc::new(HttpSettings::default()),
