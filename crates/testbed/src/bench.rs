@@ -1,6 +1,10 @@
 //! What is measured: the plan, and the proxy beside its peers.
 
+pub mod apply;
 pub mod plan;
+pub mod proxy;
+
+use std::time::Duration;
 
 /// How thoroughly to measure.
 #[derive(Clone, Copy, Debug)]
@@ -9,4 +13,11 @@ pub struct Effort {
     pub rounds: usize,
     /// Whether to measure only as much as shows that everything works.
     pub is_quick: bool,
+}
+
+impl Effort {
+    /// How long one turn of one proxy lasts.
+    fn window(self) -> Duration {
+        Duration::from_secs(if self.is_quick { 1 } else { 4 })
+    }
 }

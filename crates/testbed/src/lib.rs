@@ -5,8 +5,12 @@
 
 pub mod bench;
 pub mod figures;
+pub mod load;
 pub mod memory;
+pub mod peers;
 pub mod process;
+pub mod programs;
+pub mod report;
 pub mod statistics;
 pub mod worlds;
 

@@ -21,6 +21,9 @@ use anyhow::{Context, bail};
 /// How often a condition is looked at while waiting for it.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Building from nothing on a busy machine takes longest of all.
+const LONGEST: Duration = Duration::from_hours(1);
+
 /// A program that runs until this value is dropped.
 #[derive(Debug)]
 pub struct Running {
@@ -83,7 +86,7 @@ impl Drop for Running {
 
 /// Runs a command to its end and returns what it printed; fails if it fails.
 pub fn output(command: &Command) -> anyhow::Result<String> {
-    finish(tied(command, None), Duration::from_secs(600))
+    finish(tied(command, None), LONGEST)
 }
 
 /// Runs a command on a processor to its end, which must come in time, and returns what it printed.
@@ -92,7 +95,10 @@ pub fn output_on(core: usize, command: &Command, deadline: Duration) -> anyhow::
 }
 
 fn finish(mut command: Command, deadline: Duration) -> anyhow::Result<String> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
     let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
     let started = Instant::now();
     let status = loop {

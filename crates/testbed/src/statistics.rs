@@ -25,7 +25,10 @@ pub fn ratios(left: &[f64], right: &[f64]) -> Vec<f64> {
 }
 
 /// A count as a number to calculate with. Counts here stay far below the 2^53 up to which this is exact.
-#[expect(clippy::cast_precision_loss, reason = "counts of requests, bytes and routes stay below 2^53")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of requests, bytes and routes stay below 2^53"
+)]
 pub fn number(count: u64) -> f64 {
     count as f64
 }

@@ -31,6 +31,16 @@ pub enum Layout {
     OneHost,
 }
 
+impl Layout {
+    /// What it means, for people.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::OwnHosts => "each on a host of its own",
+            Self::OneHost => "all on one host",
+        }
+    }
+}
+
 /// The class and the Gateway, whose one listener is on this port.
 pub fn frame(port: u16) -> Vec<Object> {
     let class = GatewayClass {
@@ -205,7 +215,9 @@ pub fn list(objects: &[Object]) -> anyhow::Result<String> {
         }
         items.push(value);
     }
-    Ok(serde_json::to_string(&serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items}))?)
+    Ok(serde_json::to_string(
+        &serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items}),
+    )?)
 }
 
 fn api_version(kind: Kind) -> String {

@@ -5,6 +5,8 @@
 
 mod subject;
 
+use std::time::Duration;
+
 use anyhow::Context;
 
 use super::Effort;
@@ -44,7 +46,10 @@ pub const SIZES: [Size; 3] = [
 ];
 
 /// Changes timed in each round, at least; the round's value is their median.
-const CHANGES: usize = 200;
+pub(super) const CHANGES: usize = 200;
+
+/// The port of the listener that is planned; nothing opens it.
+const PORT: u16 = 80;
 
 /// Measures all sizes.
 pub fn run(effort: Effort) -> anyhow::Result<Figures> {
@@ -57,14 +62,13 @@ pub fn run(effort: Effort) -> anyhow::Result<Figures> {
     Ok(figures)
 }
 
-/// The names that figures of a layout have, and what a world of it is called.
+/// The names that figures of a layout have.
 struct Names {
     change: &'static str,
     endpoints: &'static str,
     full: &'static str,
     load: &'static str,
     bytes: &'static str,
-    world: &'static str,
 }
 
 impl Names {
@@ -76,7 +80,6 @@ impl Names {
                 full: "plan.full_ms",
                 load: "plan.load_ms",
                 bytes: "plan.bytes_per_route",
-                world: "each on a host of its own",
             },
             Layout::OneHost => Self {
                 change: "plan.change_one_host_us",
@@ -84,7 +87,6 @@ impl Names {
                 full: "plan.full_one_host_ms",
                 load: "plan.load_one_host_ms",
                 bytes: "plan.bytes_per_route_one_host",
-                world: "all on one host",
             },
         }
     }
@@ -94,10 +96,14 @@ fn measure_layout(sizes: &[Size], layout: Layout, effort: Effort, figures: &mut 
     let names = Names::of(layout);
     let mut subjects = Vec::new();
     for size in sizes {
-        say(format_args!("plan: {} HTTPRoutes, {}", size.routes, names.world));
+        say(format_args!("plan: {} HTTPRoutes, {}", size.routes, layout.meaning()));
         let before = memory::live_bytes();
-        let Loaded { subject, load, all } = Subject::load(layout, size.routes);
-        figures.add(format!("{}.{}", names.load, size.name), "ms", vec![load.as_secs_f64() * 1e3]);
+        let Loaded { subject, load, all } = Subject::load(layout, size.routes, PORT);
+        figures.add(
+            format!("{}.{}", names.load, size.name),
+            "ms",
+            vec![load.as_secs_f64() * 1e3],
+        );
         let full = (0..effort.rounds).map(|_| subject.plan_from_scratch(&all));
         let full = full.collect::<anyhow::Result<Vec<_>>>()?;
         let full = full.iter().map(|time| time.as_secs_f64() * 1e3).collect();
@@ -113,9 +119,9 @@ fn measure_layout(sizes: &[Size], layout: Layout, effort: Effort, figures: &mut 
     for _ in 0..effort.rounds {
         for ((subject, routes), endpoints) in subjects.iter_mut().zip(&mut routes).zip(&mut endpoints) {
             let times = (0..CHANGES).map(|_| subject.change_route());
-            routes.push(microseconds(times.collect::<anyhow::Result<_>>()?));
+            routes.push(microseconds(&times.collect::<anyhow::Result<Vec<_>>>()?));
             let times = (0..CHANGES).map(|_| subject.change_endpoints());
-            endpoints.push(microseconds(times.collect::<anyhow::Result<_>>()?));
+            endpoints.push(microseconds(&times.collect::<anyhow::Result<Vec<_>>>()?));
         }
     }
     let of = |name: &str| sizes.iter().position(|size| size.name == name);
@@ -131,7 +137,8 @@ fn measure_layout(sizes: &[Size], layout: Layout, effort: Effort, figures: &mut 
     Ok(())
 }
 
-fn microseconds(times: Vec<std::time::Duration>) -> f64 {
+/// The median, in microseconds.
+pub(super) fn microseconds(times: &[Duration]) -> f64 {
     let times: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e6).collect();
     median(&times)
 }
@@ -152,7 +159,11 @@ fn resident_slope(routes: usize) -> anyhow::Result<f64> {
 
 /// The resident set of this process once it holds a world and a plan of so many routes, in bytes.
 pub fn resident(routes: usize) -> anyhow::Result<u64> {
-    let Loaded { mut subject, load: _, all } = Subject::load(Layout::OwnHosts, routes);
+    let Loaded {
+        mut subject,
+        load: _,
+        all,
+    } = Subject::load(Layout::OwnHosts, routes, PORT);
     drop(all);
     // An allocator gives freed pages back while it is used, not at once.
     for _ in 0..CHANGES {

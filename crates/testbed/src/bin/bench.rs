@@ -1,35 +1,129 @@
 //! The benchmarks' command line; see `docs/benchmarks.md` for what is measured and how.
+//!
+//! Progress goes to stderr, the table to stdout, the figures to `target/bench/results.json`.
 
+use std::{io::Write, net::SocketAddrV4, time::Duration};
+
+use anyhow::ensure;
 use clap::{Parser, Subcommand};
-use gatewright_testbed::{bench::{self, Effort}, memory::Counting};
+use gatewright_testbed::{
+    bench::{self, Effort},
+    figures::Figures,
+    load::paced,
+    memory::Counting,
+    peers,
+    programs::{self, Programs},
+    report::{self, Machine},
+    say,
+};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 /// Compares the proxy with its peers and measures the planner
 #[derive(Parser)]
-#[command(name = "bench")]
+#[command(name = "bench", max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     part: Part,
+    /// How often everything takes its turn
+    #[arg(long, value_name = "N", default_value_t = 5, global = true, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Measure only as much as shows that everything works; the figures mean little
+    #[arg(long, global = true)]
+    quick: bool,
+    /// Write docs/benchmarks.md and its charts, after a whole run
+    #[arg(long, global = true)]
+    write_docs: bool,
 }
 
-#[derive(Subcommand)]
+#[derive(Subcommand, Clone, Copy, PartialEq, Eq)]
 enum Part {
+    /// Everything
+    All,
+    /// The proxy beside nginx, HAProxy and Envoy
+    Proxy,
+    /// World, plan and the proxy's tables at 1,000, 10,000 and 100,000 routes
     Plan,
-    Resident { routes: usize },
+    /// Print the resident memory of a planned world of so many routes
+    #[command(hide = true)]
+    Resident {
+        /// How many
+        routes: usize,
+    },
+    /// Send requests at a fixed rate and print the latencies as JSON
+    #[command(hide = true)]
+    Paced {
+        /// Where to
+        address: SocketAddrV4,
+        /// Requests per second
+        rate: u32,
+        /// For so many milliseconds
+        milliseconds: u64,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
-    use std::io::Write;
-    match Cli::parse().part {
-        Part::Plan => {
-            let f = bench::plan::run(Effort { rounds: 5, is_quick: false })?;
-            for (name, figure) in f.iter() {
-                writeln!(std::io::stdout(), "{name} {:.2} {} {:?}", figure.value, figure.unit, figure.rounds)?;
-            }
+    let cli = Cli::parse();
+    let effort = Effort {
+        rounds: cli.rounds.into(),
+        is_quick: cli.quick,
+    };
+    match cli.part {
+        Part::Resident { routes } => print(&bench::plan::resident(routes)?.to_string()),
+        Part::Paced {
+            address,
+            rate,
+            milliseconds,
+        } => {
+            let plan = paced::Plan {
+                address,
+                host: peers::HOST.to_owned(),
+                path: "/".to_owned(),
+                rate: rate.into(),
+                time: Duration::from_millis(milliseconds),
+            };
+            print(&serde_json::to_string(&paced::run(&plan)?)?)
         }
-        Part::Resident { routes } => writeln!(std::io::stdout(), "{}", bench::plan::resident(routes)?)?,
+        part => {
+            let is_whole = part == Part::All && !cli.quick;
+            ensure!(
+                is_whole || !cli.write_docs,
+                "--write-docs needs a whole run: `all` without `--quick`"
+            );
+            measure(part, effort, cli.write_docs)
+        }
+    }
+}
+
+fn measure(part: Part, effort: Effort, writes_documentation: bool) -> anyhow::Result<()> {
+    let programs = if part == Part::Plan {
+        None
+    } else {
+        Some(Programs::set_up()?)
+    };
+    let mut machine = Machine::survey(programs.as_ref(), effort.rounds);
+    let mut figures = Figures::default();
+    if let Some(programs) = &programs {
+        figures.extend(bench::proxy::run(programs, effort)?);
+    }
+    if part != Part::Proxy {
+        figures.extend(bench::plan::run(effort)?);
+        figures.extend(bench::apply::run(effort)?);
+    }
+    machine.finish();
+    let path = programs::target_folder().join("bench/results.json");
+    figures.write(&path)?;
+    print(&format!("{}\n{}", machine.lines().join("\n"), report::table(&figures)))?;
+    say(format_args!("the figures are in {}", path.display()));
+    if writes_documentation {
+        let folder = programs::workspace().join("docs");
+        report::write_documentation(&folder, &figures, &machine)?;
+        say(format_args!("the page is {}", folder.join("benchmarks.md").display()));
     }
     Ok(())
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{text}")?)
 }

@@ -19,7 +19,9 @@ pub fn processor_time(process: u32) -> anyhow::Result<Duration> {
 /// The resident memory of a process, in bytes.
 pub fn resident(process: u32) -> anyhow::Result<u64> {
     let text = read(process, "status")?;
-    resident_kib(&text).map(|kib| kib * KIB).with_context(|| format!("cannot understand /proc/{process}/status"))
+    resident_kib(&text)
+        .map(|kib| kib * KIB)
+        .with_context(|| format!("cannot understand /proc/{process}/status"))
 }
 
 /// The load averages over one, five and fifteen minutes.

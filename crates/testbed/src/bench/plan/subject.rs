@@ -1,11 +1,17 @@
 //! A world with its plan, whose objects can be changed one at a time.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::ensure;
 use gatewright_api::Object;
+use gatewright_ir::{Gateway, Origin};
 use gatewright_plan::{PlanSettings, Planner};
 use gatewright_world::{ChangeSet, World};
+use imbl::OrdMap;
 
 use crate::worlds::{self, Layout};
 
@@ -35,8 +41,8 @@ pub struct Loaded {
 }
 
 impl Subject {
-    /// Builds and plans a world of so many routes.
-    pub fn load(layout: Layout, routes: usize) -> Loaded {
+    /// Builds and plans a world of so many routes on a listener with this port.
+    pub fn load(layout: Layout, routes: usize, port: u16) -> Loaded {
         let mut world = World::default();
         let mut load = Duration::ZERO;
         let mut take = |objects: &[Object]| {
@@ -46,12 +52,12 @@ impl Subject {
             }
             load += started.elapsed();
         };
-        take(&worlds::frame(80));
+        take(&worlds::frame(port));
         for index in 0..routes {
             take(&worlds::application(layout, index, 0));
         }
         let all = world.take_changes();
-        let mut planner = Planner::new(PlanSettings::default());
+        let mut planner = Planner::new(settings());
         drop(planner.update(&world, &all));
         let subject = Self {
             world,
@@ -63,9 +69,14 @@ impl Subject {
         Loaded { subject, load, all }
     }
 
+    /// What is planned now.
+    pub fn gateways(&self) -> OrdMap<Origin, Arc<Gateway>> {
+        self.planner.gateways().clone()
+    }
+
     /// Plans everything anew, beside the plan that is kept, and tells how long it took.
     pub fn plan_from_scratch(&self, all: &ChangeSet) -> anyhow::Result<Duration> {
-        let mut planner = Planner::new(PlanSettings::default());
+        let mut planner = Planner::new(settings());
         let started = Instant::now();
         let delta = planner.update(&self.world, all);
         let time = started.elapsed();
@@ -93,7 +104,11 @@ impl Subject {
         let changes = self.world.take_changes();
         let delta = self.planner.update(&self.world, &changes);
         let time = started.elapsed();
-        ensure!(delta.gateways_changed, "{} changed, and its Gateway did not", object.name());
+        ensure!(
+            delta.gateways_changed,
+            "{} changed, and its Gateway did not",
+            object.name()
+        );
         Ok(time)
     }
 
@@ -101,5 +116,13 @@ impl Subject {
     fn next(&mut self) -> (usize, usize) {
         self.changes += 1;
         (self.changes * STRIDE % self.routes, self.changes)
+    }
+}
+
+/// Everything stays on this machine.
+fn settings() -> PlanSettings {
+    PlanSettings {
+        host_addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        ..PlanSettings::default()
     }
 }
