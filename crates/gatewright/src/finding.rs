@@ -7,8 +7,10 @@ use std::fmt;
 
 use gatewright_api::ObjectName;
 use gatewright_source::files::Problem;
-use owo_colors::OwoColorize;
+use owo_colors::{OwoColorize, Style};
 use serde::{Deserialize, Serialize};
+
+use crate::ui::printable;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -86,29 +88,31 @@ impl From<&Problem> for Finding {
             } else {
                 Severity::Warning
             },
-            object: object.as_ref().map(ToString::to_string),
+            object: object.as_ref().map(|object| printable(&object.to_string())),
             part: None,
-            message: message.clone(),
-            hint: hint.clone(),
+            message: printable(message),
+            hint: hint.as_deref().map(printable),
             place: Some(Place {
-                file: file.display().to_string(),
+                file: printable(&file.display().to_string()),
                 line: *line,
                 column: *column,
-                excerpt: excerpt.clone(),
+                excerpt: excerpt.as_deref().map(printable),
             }),
             uses_last_good: *uses_last_good,
         }
     }
 }
 
-/// What and who, then where with the line and a caret below it, then what to do.
+/// What and who, then where with the line and a caret below it, then what to do. In colour with `{:#}`.
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let code = &self.code;
-        match self.severity {
-            Severity::Error => write!(out, "{}", format_args!("error[{code}]:").red().bold())?,
-            Severity::Warning => write!(out, "{}", format_args!("warning[{code}]:").yellow().bold())?,
-        }
+        let in_colour = out.alternate();
+        let (word, style) = match self.severity {
+            Severity::Error => ("error", Style::new().red().bold()),
+            Severity::Warning => ("warning", Style::new().yellow().bold()),
+        };
+        let styled = |style: Style| if in_colour { style } else { Style::new() };
+        write!(out, "{}", format_args!("{word}[{}]:", self.code).style(styled(style)))?;
         match (&self.object, &self.part) {
             (Some(object), Some(part)) => write!(out, " {object}, {part}: ")?,
             (Some(object), None) => write!(out, " {object}: ")?,
@@ -122,7 +126,7 @@ impl fmt::Display for Finding {
             write!(out, "\nnote: the last good objects of this file stay in use")?;
         }
         if let Some(hint) = &self.hint {
-            write!(out, "\n{} {hint}", "hint:".cyan().bold())?;
+            write!(out, "\n{} {hint}", "hint:".style(styled(Style::new().cyan().bold())))?;
         }
         Ok(())
     }

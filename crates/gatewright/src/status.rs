@@ -101,6 +101,6 @@ fn list(document: &Document) -> Value {
 /// Problems of files belong to no object, so a List cannot hold them.
 fn warn_of_files(document: &Document) {
     for finding in document.problems.iter().filter(|finding| finding.place.is_some()) {
-        ui::note(&finding.to_string());
+        ui::note(&format!("{finding:#}"));
     }
 }

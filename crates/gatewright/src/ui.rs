@@ -38,3 +38,17 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
+
+/// Text from elsewhere, without what would command a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let is_harmless = |character: char| !character.is_control() || character == '\t';
+    text.chars()
+        .map(|character| {
+            if is_harmless(character) {
+                character
+            } else {
+                char::REPLACEMENT_CHARACTER
+            }
+        })
+        .collect()
+}

@@ -12,7 +12,7 @@ use crate::ui::count;
 pub(super) fn text(report: &Report) -> String {
     let mut text = String::new();
     for finding in &report.findings {
-        let _ = write!(text, "{finding}\n\n");
+        let _ = write!(text, "{finding:#}\n\n");
     }
     if !report.passed_over.is_empty() {
         let _ = write!(

@@ -81,3 +81,32 @@ impl Drop for Example {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Example, FILES};
+
+    #[test]
+    fn the_example_inside_the_binary_is_written_and_taken_away_again() {
+        let example = Example::write().unwrap();
+        let directory = example.directory().to_owned();
+        for (name, text) in FILES {
+            assert_eq!(std::fs::read_to_string(directory.join(name)).unwrap(), text);
+        }
+        let again = Example::write();
+        assert!(again.is_err(), "a folder that exists already was taken over");
+        drop(example);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn the_example_inside_the_binary_is_whole() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/quickstart");
+        let mut there: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        there.sort();
+        assert_eq!(there, FILES.map(|(name, _)| name));
+    }
+}

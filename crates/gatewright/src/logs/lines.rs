@@ -21,6 +21,8 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+use crate::ui::printable;
+
 /// Formats events.
 pub(super) struct Lines {
     is_json: Arc<AtomicBool>,
@@ -58,7 +60,11 @@ fn text(mut out: Writer<'_>, event: &Event<'_>, fields: &Fields, now: Timestamp)
         Level::DEBUG => write!(out, "{}", "DEBUG".blue())?,
         Level::TRACE => write!(out, "{}", "TRACE".purple())?,
     }
-    write!(out, " {}", fields.message)?;
+    // Lines of a message are ours; whatever else could command a terminal is not.
+    for (position, line) in fields.message.split('\n').enumerate() {
+        let start = if position == 0 { ' ' } else { '\n' };
+        write!(out, "{start}{}", printable(line))?;
+    }
     // A message of several lines, such as a problem in a file, says in its lines what its fields say to machines.
     if !fields.message.contains('\n') {
         for (name, value) in &fields.others {
@@ -88,8 +94,6 @@ fn json(mut out: Writer<'_>, event: &Event<'_>, fields: Fields, now: Timestamp) 
     let metadata = event.metadata();
     let level = metadata.level().as_str().to_lowercase();
     let target = target.as_deref().unwrap_or_else(|| metadata.target());
-    // Colour is for people.
-    let message = anstream::adapter::strip_str(&message).to_string();
     // Written field by field, so that a line begins with what every line has.
     write!(
         out,
@@ -148,3 +152,6 @@ impl Visit for Fields {
         self.put(field, Value::from(value));
     }
 }
+
+#[cfg(test)]
+mod tests;

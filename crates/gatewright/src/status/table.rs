@@ -31,7 +31,7 @@ pub(super) fn render(document: &Document, selection: &Selection) -> String {
     if selection.is_everything() && !document.problems.is_empty() {
         let mut problems = String::from("PROBLEMS\n");
         for finding in &document.problems {
-            let _ = writeln!(problems, "{finding}");
+            let _ = writeln!(problems, "{finding:#}");
         }
         sections.push(problems);
     }
