@@ -8,6 +8,10 @@
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
+/// In CEL what `validate` says of files: a tunnel hands connections to the proxy inside this process.
+const TUNNELS: &str =
+    "!(has(self.entry) && self.entry in ['SSH', 'Portal'] && has(self.dataPlane)) || self.dataPlane == 'Builtin'";
+
 /// How Gateways are run: data plane, entry, and the settings of each.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
@@ -16,9 +20,15 @@ use serde::{Deserialize, Serialize};
     kind = "GatewayConfig",
     plural = "gatewayconfigs",
     namespaced,
+    category = "gatewright",
+    doc = "How Gateways are run. Named by a GatewayClass's or a Gateway's `parametersRef`; every field is optional.",
+    printcolumn = r#"{"name":"Data plane","type":"string","jsonPath":".spec.dataPlane"}"#,
+    printcolumn = r#"{"name":"Entry","type":"string","jsonPath":".spec.entry"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     derive = "Default",
     derive = "PartialEq"
 )]
+#[x_kube(validation = Rule::new(TUNNELS).message("entry SSH and entry Portal need dataPlane Builtin"))]
 #[serde(rename_all = "camelCase")]
 pub struct GatewayConfigSpec {
     /// Which data plane serves the traffic. Default: `Builtin`.

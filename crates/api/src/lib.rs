@@ -5,10 +5,12 @@
 //! [`Object`]. This crate knows nothing of the IR, the world or the plan.
 
 pub mod config;
+mod definition;
 mod object;
 pub mod validate;
 
 pub use config::{GatewayConfig, GatewayConfigSpec};
+pub use definition::definitions;
 pub use gateway_api::Duration;
 pub use gateway_api::experimental::gatewayclasses::{self, GatewayClass};
 pub use gateway_api::experimental::gateways::{self, Gateway};

@@ -17,6 +17,7 @@ mod gateway_config;
 mod http_route;
 mod http_route_filters;
 mod metadata;
+pub(crate) mod publish;
 mod reference_grant;
 mod report;
 mod secret;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, demo, docs, echo, failure::Failure, run, status, ui};
+use crate::{check, crds, demo, docs, echo, failure::Failure, run, status, ui};
 
 /// Makes every way into a set of services, from declared Gateway API objects
 #[derive(Parser)]
@@ -28,6 +28,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Serve backends that answer every request with what they received
     Echo(echo::EchoArgs),
+    /// Print the definitions of our own kinds (CRDs) as YAML
+    Crds,
     /// Print the version
     Version,
     /// Print a page of the documentation that is made from code
@@ -54,6 +56,7 @@ pub fn parse_and_run() -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Echo(args) => echo::run(&args),
+        Command::Crds => crds::run(),
         Command::Version => {
             ui::data(concat!("gatewright ", env!("CARGO_PKG_VERSION")));
             Ok(ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ mod app;
 mod board;
 mod check;
 mod cli;
+mod crds;
 mod demo;
 mod diagnose;
 mod docs;

@@ -60,7 +60,7 @@ pub(super) fn build<T: JsonSchema>(state: fn(&mut Facts)) -> (Shape, Vec<String>
     (facts.shape, facts.unresolved)
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
+pub(super) fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }

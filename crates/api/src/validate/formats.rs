@@ -14,6 +14,10 @@ pub(super) struct Format {
     /// How to write one.
     pub(super) hint: &'static str,
     pub(super) is_valid: fn(&str) -> bool,
+    /// The expression that says it, all of it or what can be said so.
+    pub(super) pattern: Option<&'static str>,
+    /// In CEL, about `self`, what the expression cannot say.
+    pub(super) rule: Option<&'static str>,
 }
 
 impl std::fmt::Debug for Format {
@@ -59,6 +63,8 @@ macro_rules! formats {
                     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| Regex::new($expression).expect($noun));
                     |text| EXPRESSION.is_match(text)
                 },
+                pattern: Some($expression),
+                rule: None,
             };
         )+
 
@@ -142,6 +148,8 @@ pub(super) static ANNOTATION_KEY: Format = Format {
     noun: "an annotation key",
     hint: "write an optional DNS name and a slash, then at most 63 letters, digits, '-', '_' and '.'",
     is_valid: |text| (LABEL_KEY.is_valid)(&text.to_lowercase()),
+    pattern: Some(concat!("(?i)^(", subdomain!(), "/)?", qualified_name!(), "$")),
+    rule: None,
 };
 
 /// An IPv4 or IPv6 address.
@@ -149,6 +157,8 @@ pub(super) static IP_ADDRESS: Format = Format {
     noun: "an IP address",
     hint: "write an IPv4 address such as 192.0.2.10 or an IPv6 address such as 2001:db8::10; no port, no mask",
     is_valid: |text| text.parse::<IpAddr>().is_ok(),
+    pattern: None,
+    rule: Some("isIP(self)"),
 };
 
 /// A network in CIDR notation.
@@ -156,6 +166,8 @@ pub(super) static NETWORK: Format = Format {
     noun: "a network",
     hint: "write an address and a prefix length, such as 10.0.0.0/8 or 2001:db8::/32",
     is_valid: is_network,
+    pattern: None,
+    rule: Some("isCIDR(self)"),
 };
 
 /// A duration that is more than zero.
@@ -163,6 +175,8 @@ pub(super) static POSITIVE_DURATION: Format = Format {
     noun: "a duration above zero",
     hint: "write up to four numbers with h, m, s or ms, such as 1m30s or 500ms",
     is_valid: |text| duration(text).is_some_and(|duration| !duration.is_zero()),
+    pattern: DURATION_TEXT.pattern,
+    rule: Some("self.matches('[1-9]')"),
 };
 
 fn is_network(text: &str) -> bool {

@@ -22,7 +22,8 @@ pub(super) fn facts(facts: &mut Facts) {
         "spec.host.addresses[]",
         &[Check::Length(1, 64), Check::Format(&IP_ADDRESS)],
     );
-    facts.at("spec.http.trustedProxies", &[Check::Unique]);
+    // The API server evaluates a rule for each, and wants to know of how many.
+    facts.at("spec.http.trustedProxies", &[Check::Items(0, 1024), Check::Unique]);
     facts.at(
         "spec.http.trustedProxies[]",
         &[Check::Length(1, 64), Check::Format(&NETWORK)],
