@@ -46,7 +46,7 @@ use self::{
 use crate::say;
 
 pub use images::{Image, Images};
-pub use setup::gateway_api::Channel;
+pub use setup::{gateway_api::Channel, gatewright::build_gatewright};
 pub use state::{Owner, OwnerKind};
 
 /// What a cluster is to be.

@@ -19,7 +19,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
 use gatewright_testbed::{
     cluster::{self, Channel, Cluster, Image, Images, Options, OwnerKind},
-    programs, say,
+    say,
 };
 
 /// What the service says when the cluster can be used.
@@ -67,15 +67,23 @@ struct Up {
     /// What to call it; clusters with different names run side by side
     #[arg(long, default_value = "default")]
     name: String,
-    /// Which kinds of Gateway API it has: standard, experimental
-    #[arg(long, default_value = "experimental")]
-    gateway_api: Channel,
+    /// Which kinds of Gateway API it has: standard, experimental, or none
+    #[arg(long, default_value = "experimental", value_parser = parse_channel)]
+    gateway_api: GatewayApi,
     /// The program that stands for the images `gatewright` and `echo-basic`; else it is built
     #[arg(long, value_name = "PATH")]
     gatewright: Option<PathBuf>,
     /// A further image: a repository and the program that stands for it
     #[arg(long = "image", value_name = "REPOSITORY=PATH")]
     images: Vec<String>,
+}
+
+/// A channel, or none at all.
+#[derive(Clone, Copy)]
+struct GatewayApi(Option<Channel>);
+
+fn parse_channel(text: &str) -> anyhow::Result<GatewayApi> {
+    if text == "none" { Ok(GatewayApi(None)) } else { text.parse().map(|channel| GatewayApi(Some(channel))) }
 }
 
 fn main() -> ExitCode {
@@ -99,7 +107,7 @@ fn main() -> ExitCode {
 fn up(options: &Up) -> anyhow::Result<()> {
     let gatewright = match &options.gatewright {
         Some(path) => absolute(path)?,
-        None => programs::gatewright()?,
+        None => cluster::build_gatewright()?,
     };
     let path = env::temp_dir().join(format!("gatewright-testbed-{}.log", options.name));
     let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -174,7 +182,7 @@ fn serve(options: Up) -> anyhow::Result<()> {
     }
     let cluster = Cluster::start(Options {
         name: options.name,
-        gateway_api: Some(options.gateway_api),
+        gateway_api: options.gateway_api.0,
         images,
         owner: OwnerKind::Service,
     })?;

@@ -5,6 +5,7 @@
 
 mod etcd;
 pub(super) mod gateway_api;
+pub(super) mod gatewright;
 mod kubernetes;
 
 use std::{
