@@ -9,6 +9,7 @@
 mod admin;
 mod check;
 mod demo;
+mod deploy;
 mod endings;
 mod probes;
 mod process;
