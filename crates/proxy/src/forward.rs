@@ -16,7 +16,7 @@ mod table;
 mod tunnel;
 
 pub(crate) use answer::{Reason, phrase};
-pub(crate) use attempt::{Ending, Job, Report, forward};
+pub(crate) use attempt::{CLIENT_GONE, Ending, Job, Report, forward};
 pub(crate) use body::{BodyError, Fill, Incoming, Outgoing};
 pub(crate) use client::{Client, Secured, Traffic, count};
 pub(crate) use decide::{Asked, Content, Decision, Forward, LocalAnswer, Prepared, decide};

@@ -20,7 +20,7 @@ use crate::{
 const MOST_ATTEMPTS: u32 = 3;
 
 /// What is counted for a client that went away before its response began; no status of HTTP, but a custom.
-const CLIENT_GONE: u16 = 499;
+pub(crate) const CLIENT_GONE: u16 = 499;
 
 /// A request on its way to a backend.
 #[derive(Clone, Copy)]

@@ -24,6 +24,9 @@ use crate::{
 /// when a backend does not answer; as long, they wait themselves.
 const CONTINUE_PATIENCE: Duration = Duration::from_secs(1);
 
+/// Interim responses that a backend may send before the final one.
+const MOST_INTERIM: u32 = 32;
+
 /// The client's side of an exchange.
 pub(crate) trait Downstream: Incoming + Outgoing {
     /// Starts the final response.
@@ -111,6 +114,8 @@ pub(super) struct Progress {
     is_half_closed: bool,
     /// Whether an interim response has still to be sent.
     is_unflushed: bool,
+    /// Interim responses so far.
+    interim: u32,
     /// Whether the response says how long it is.
     has_length: bool,
     /// When a body will have stood still for too long, and how much had moved when that was set.
@@ -126,9 +131,6 @@ pub(super) async fn exchange<D: Downstream, U: Upstream>(
     progress: &mut Progress,
 ) -> Outcome {
     progress.is_held_back = terms.facts.expects_continue;
-    if terms.expires.is_none() {
-        terms.deadline.clear();
-    }
     poll_fn(|context| {
         if let Poll::Ready(outcome) = progress.poll(context, client, backend, &terms) {
             return Poll::Ready(outcome);
@@ -275,6 +277,10 @@ impl Progress {
             let heard = heard.flatten();
             match &heard {
                 Ok(Heard::Interim) => {
+                    self.interim += 1;
+                    if self.interim > MOST_INTERIM {
+                        return Err(Lost::Malformed);
+                    }
                     self.is_unflushed = true;
                     if status == 100 {
                         self.is_held_back = false;
@@ -304,6 +310,7 @@ impl Progress {
             .min();
         let Some(next) = next else {
             // Polled all the same: a connection that is let go is woken through its deadline.
+            terms.deadline.clear();
             return terms.deadline.poll(context).map(|()| Outcome::Aborted);
         };
         terms.deadline.set_at(next);

@@ -113,8 +113,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
         let mut is_hurried = false;
         if !self.reader.has_bytes() {
             self.rest();
-            client.deadline.set(client.worker.recent(), settings.idle_timeout);
         }
+        client.deadline.set(client.worker.recent(), settings.idle_timeout);
         poll_fn(|context| {
             loop {
                 if self.skip_empty_line(is_later) && self.reader.has_bytes() {

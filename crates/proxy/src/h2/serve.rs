@@ -5,7 +5,7 @@ use std::{
     future::poll_fn,
     rc::Rc,
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -22,7 +22,10 @@ use super::{
     stream::ServerStream,
 };
 use crate::{
-    forward::{Client, Content, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide, forward},
+    forward::{
+        CLIENT_GONE, Client, Content, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide,
+        forward,
+    },
     worker::Worker,
 };
 
@@ -33,6 +36,9 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Streams that were reset and are remembered, and resets that are tolerated before the connection is ended.
 const MOST_RESETS: usize = 100;
+/// Requests that a client may cancel within so short a time, if those are most of its requests.
+const MOST_HASTY: u32 = 500;
+const HASTE: Duration = Duration::from_secs(1);
 /// Most bytes of responses that wait in one stream.
 const SEND_BUFFER: usize = 64 * 1024;
 
@@ -48,7 +54,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: 
     let mut life = Life {
         peer: client.peer.ip().to_canonical().to_string().into(),
         client: Rc::new(client),
-        open: Rc::new(Cell::new(0)),
+        tally: Rc::default(),
         is_ending: false,
     };
     life.run(connection, settings).await;
@@ -71,9 +77,26 @@ fn builder(settings: &HttpSettings) -> Builder {
 struct Life {
     client: Rc<Client>,
     peer: Rc<str>,
-    /// Streams under way.
-    open: Rc<Cell<u32>>,
+    tally: Rc<Tally>,
     is_ending: bool,
+}
+
+/// The streams of a connection.
+#[derive(Default)]
+struct Tally {
+    /// Under way.
+    open: Cell<u32>,
+    /// Over, in whatever way.
+    over: Cell<u32>,
+    /// Of these, those that the client cancelled almost as soon as it had begun them.
+    hasty: Cell<u32>,
+}
+
+impl Tally {
+    /// Whether the client cancels most of what it begins: that costs it nothing and us a request to a backend each.
+    fn is_abused(&self) -> bool {
+        self.hasty.get() > MOST_HASTY && self.hasty.get() > self.over.get() / 2
+    }
 }
 
 impl Life {
@@ -92,7 +115,10 @@ impl Life {
                     Poll::Pending => break,
                 }
             }
-            let is_idle = self.open.get() == 0;
+            if self.tally.is_abused() {
+                connection.abrupt_shutdown(h2::Reason::ENHANCE_YOUR_CALM);
+            }
+            let is_idle = self.tally.open.get() == 0;
             if is_idle && !std::mem::replace(&mut was_idle, is_idle) {
                 self.client.deadline.set(Instant::now(), settings.idle_timeout);
             } else if !is_idle {
@@ -119,19 +145,19 @@ impl Life {
             return Poll::Pending;
         }
         // A client that does not go although nothing is under way.
-        if is_over && self.open.get() == 0 {
+        if is_over && self.tally.open.get() == 0 {
             return Poll::Ready(());
         }
         Poll::Pending
     }
 
     fn start(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        self.open.set(self.open.get() + 1);
+        self.tally.open.set(self.tally.open.get() + 1);
         let stream = Stream {
             client: Rc::clone(&self.client),
             peer: Rc::clone(&self.peer),
-            _open: Open {
-                count: Rc::clone(&self.open),
+            open: Open {
+                tally: Rc::clone(&self.tally),
                 client: Rc::clone(&self.client),
             },
         };
@@ -140,18 +166,20 @@ impl Life {
 }
 
 /// How long a client has to go after it was told to.
-const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Counts a stream until it is over.
 struct Open {
-    count: Rc<Cell<u32>>,
+    tally: Rc<Tally>,
     client: Rc<Client>,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.count.set(self.count.get() - 1);
-        if self.count.get() == 0 {
+        let Tally { open, over, .. } = &*self.tally;
+        open.set(open.get() - 1);
+        over.set(over.get().saturating_add(1));
+        if open.get() == 0 || self.tally.is_abused() {
             self.client.deadline.nudge().wake();
         }
     }
@@ -161,7 +189,7 @@ impl Drop for Open {
 struct Stream {
     client: Rc<Client>,
     peer: Rc<str>,
-    _open: Open,
+    open: Open,
 }
 
 impl Stream {
@@ -227,6 +255,10 @@ impl Stream {
                 reply(&self.client.worker, stream, &answer, started);
             }
             Ending::Aborted | Ending::Switched(_) => {
+                if status == CLIENT_GONE && started.elapsed() < HASTE {
+                    let hasty = &self.open.tally.hasty;
+                    hasty.set(hasty.get().saturating_add(1));
+                }
                 stream.abort(reset.unwrap_or(h2::Reason::INTERNAL_ERROR));
                 count(
                     &self.client.worker,

@@ -343,3 +343,49 @@ async fn more_requests_than_fit_a_buffer_can_be_sent_ahead() {
         .unwrap();
     assert_eq!(answers.matches("\r\n\r\none").count(), COUNT);
 }
+
+#[tokio::test]
+async fn a_backend_may_think_for_longer_than_a_body_may_stand_still() {
+    const PATIENCE: Duration = Duration::from_millis(100);
+    let slow = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let backend = slow.local_addr().unwrap();
+    let (proxy, mut facts) = Proxy::start(ProxySettings { workers: 1 }).unwrap();
+    let mut listener = listener("l", &[Ipv4Addr::LOCALHOST], 0);
+    listener.settings = Arc::new(HttpSettings {
+        body_timeout: PATIENCE,
+        ..HttpSettings::default()
+    });
+    apply(&proxy, [gateway("g", 1, backend, vec![listener])]).await;
+    let address = listening(states(&mut facts).get("l"))[0];
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client
+        .write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+        .await
+        .unwrap();
+    let (mut served, _) = slow.accept().await.unwrap();
+    let mut request = Vec::new();
+    // The proxy waits for the rest of the body now, but not for long.
+    while !request.ends_with(b"\r\n\r\na") {
+        served.read_buf(&mut request).await.unwrap();
+    }
+    client.write_all(b"b").await.unwrap();
+    while !request.ends_with(b"ab") {
+        served.read_buf(&mut request).await.unwrap();
+    }
+    tokio::time::sleep(PATIENCE * 4).await;
+    served
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+        .await
+        .unwrap();
+    let mut answer = vec![0; 1000];
+    let reading = client.read(&mut answer);
+    let count = tokio::time::timeout(Duration::from_secs(10), reading)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(
+        answer[..count].ends_with(b"done"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+}
