@@ -28,7 +28,7 @@ const TUNNELS: &str =
     derive = "Default",
     derive = "PartialEq"
 )]
-#[x_kube(validation = Rule::new(TUNNELS).message("entry SSH and entry Portal need dataPlane Builtin"))]
+#[x_kube(validation = Rule::new(TUNNELS).message("SSH and Portal need dataPlane Builtin").field_path(".entry"))]
 #[serde(rename_all = "camelCase")]
 pub struct GatewayConfigSpec {
     /// Which data plane serves the traffic. Default: `Builtin`.

@@ -60,5 +60,5 @@ controller with exactly these rights, and fails where one is missing and where o
 {{- define "gatewright.rulesOfReplicas" -}}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  verbs: [get, list, watch, create, update, patch, delete]
+  verbs: [get, list, watch, create, patch, delete]
 {{- end -}}
