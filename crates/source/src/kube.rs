@@ -9,9 +9,9 @@ mod connect;
 mod discovery;
 mod failure;
 mod lease;
+mod list_watch;
 mod observed;
 mod raw;
-mod resume;
 mod watch;
 mod writer;
 

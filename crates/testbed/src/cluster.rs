@@ -56,7 +56,7 @@ pub struct Options {
     pub name: String,
     /// Which kinds of Gateway API it has; none if not given.
     pub gateway_api: Option<Channel>,
-    /// Which images it has.
+    /// Which images it has, beside `kubectl`.
     pub images: Images,
     /// What kind of process this is.
     pub owner: OwnerKind,
@@ -111,6 +111,9 @@ impl Cluster {
         let (orders, life_orders) = tokio::sync::mpsc::unbounded_channel();
         let (stages, progress) = mpsc::channel();
         let kubectl = programs.kubectl.clone();
+        let images = options
+            .images
+            .with("kubectl", Image::new(&kubectl, "/usr/local/bin/kubectl"));
         let life = Life {
             network: network.clone(),
             control_plane: control_plane::Settings {
@@ -122,7 +125,7 @@ impl Cluster {
             },
             node: node::Settings {
                 network: network.clone(),
-                images: options.images,
+                images,
                 certificates,
                 api: (subnet.node(), API_PORT),
                 folder: state.folder().join("pods"),

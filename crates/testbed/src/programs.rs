@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context, bail};
 
-pub use ours::{gatewright, target_folder, workspace};
+pub use ours::{target_folder, workspace};
 
 use crate::{process, say};
 
@@ -34,8 +34,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds all programs, sets up what is missing and builds ours.
-    pub fn set_up() -> anyhow::Result<Self> {
+    /// Finds all programs, sets up what is missing and builds ours unless one is given.
+    pub fn set_up(gatewright: Option<PathBuf>) -> anyhow::Result<Self> {
         for tool in ["taskset", "setpriv"] {
             package(tool, "util-linux")?;
         }
@@ -44,7 +44,7 @@ impl Programs {
             haproxy: package("haproxy", "haproxy")?,
             wrk: package("wrk", "wrk")?,
             envoy: envoy::find()?,
-            gatewright: gatewright()?,
+            gatewright: gatewright.map_or_else(ours::gatewright, Ok)?,
         })
     }
 
@@ -68,9 +68,12 @@ impl Programs {
     }
 }
 
-/// The first word that looks like a version: numbers with dots, perhaps behind a slash or in front of a dash.
+/// The first number with dots in what a program says first, after the word "version" if there is one: the path that Envoy
+/// begins with may have versions of its own.
 fn version_in(text: &str) -> Option<String> {
-    let parts = text.split(|character: char| !(character.is_ascii_digit() || character == '.'));
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    let rest = line.rfind("version").map_or(line, |place| line.split_at(place).1);
+    let parts = rest.split(|character: char| !(character.is_ascii_digit() || character == '.'));
     let is_version = |part: &&str| part.split('.').filter(|number| !number.is_empty()).count() >= 2;
     parts
         .map(|part| part.trim_matches('.'))

@@ -1,6 +1,6 @@
 //! The tour in README.md does what it says: its commands are run as written, and print what is written below them.
 
-use std::{fs, net::TcpListener, path::Path, process::Command};
+use std::{fmt::Write as _, fs, net::TcpListener, path::Path, process::Command};
 
 use crate::process::free_port;
 
@@ -35,7 +35,9 @@ fn the_tour_prints_what_it_says() {
     // Other tests and other programs use the ports of the tour too.
     let (backend, admin, probes) = (free_port(), free_port(), free_port());
     // As many digits as the port it stands for, for the columns of a table.
-    let port = (7000..8000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap();
+    let port = (7000..8000)
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap();
     readme = readme.replace("9081", &backend.to_string()).replace(
         "gatewright run --files site",
         &format!(
@@ -53,10 +55,8 @@ fn the_tour_prints_what_it_says() {
     let binary = Path::new(env!("CARGO_BIN_EXE_gatewright")).parent().unwrap();
     let mut script = String::from("trap 'kill $(jobs -p); wait' EXIT\n");
     for (index, (commands, _)) in blocks.iter().enumerate() {
-        script += &format!(
-            "{}\necho '=== end of step {index}'\n",
-            commands.replace("8080", &port.to_string())
-        );
+        let commands = commands.replace("8080", &port.to_string());
+        let _ = writeln!(script, "{commands}\necho '=== end of step {index}'");
     }
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
     let output = Command::new("timeout")
@@ -67,7 +67,8 @@ fn the_tour_prints_what_it_says() {
         .unwrap();
     let printed = String::from_utf8(output.stdout)
         .unwrap()
-        .replace(&port.to_string(), "8080").replace("\r\n", "\n");
+        .replace(&port.to_string(), "8080")
+        .replace("\r\n", "\n");
     let errors = String::from_utf8_lossy(&output.stderr);
     let mut rest = printed.as_str();
     for (index, (commands, expected)) in blocks.iter().enumerate() {

@@ -44,6 +44,10 @@ pub struct WriterSettings {
     pub in_flight: usize,
     /// How often everything is compared although nothing says that it differs.
     pub sweep: Duration,
+    /// A difference that is found then counts if it is still there after so long.
+    pub sweep_moment: Duration,
+    /// The namespaces whose routes are watched; empty for all of them.
+    pub namespaces: Vec<String>,
     /// The kinds of objects that may be owned. Each is watched by our label.
     pub owned: Vec<OwnedKind>,
     /// Whether to publish Events.
@@ -60,6 +64,8 @@ impl WriterSettings {
             burst: 200,
             in_flight: 16,
             sweep: Duration::from_hours(1),
+            sweep_moment: Duration::from_secs(10),
+            namespaces: Vec::new(),
             owned: Vec::new(),
             has_events: true,
         }

@@ -53,6 +53,7 @@ pub fn run(programs: &Programs, effort: Effort) -> anyhow::Result<Figures> {
     let mut figures = Figures::default();
     compare(programs, &backend, folder.path(), effort, &mut figures)?;
     ours::many_paths(programs, &backend, folder.path(), effort, &mut figures)?;
+    ours::large_folder(programs, &backend, folder.path(), effort, &mut figures)?;
     ours::idle(programs, folder.path(), effort, &mut figures)?;
     Ok(figures)
 }

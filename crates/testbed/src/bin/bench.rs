@@ -2,7 +2,7 @@
 //!
 //! Progress goes to stderr, the table to stdout, the figures to `target/bench/results.json`.
 
-use std::{io::Write, net::SocketAddrV4, time::Duration};
+use std::{io::Write, net::SocketAddrV4, path::PathBuf, time::Duration};
 
 use anyhow::ensure;
 use clap::{Parser, Subcommand};
@@ -32,6 +32,9 @@ struct Cli {
     /// Measure only as much as shows that everything works; the figures mean little
     #[arg(long, global = true)]
     quick: bool,
+    /// Measure this program instead of building it now
+    #[arg(long, value_name = "PROGRAM", global = true)]
+    gatewright: Option<PathBuf>,
     /// Write docs/benchmarks.md and its charts, after a whole run
     #[arg(long, global = true)]
     write_docs: bool,
@@ -91,20 +94,20 @@ fn main() -> anyhow::Result<()> {
                 is_whole || !cli.write_docs,
                 "--write-docs needs a whole run: `all` without `--quick`"
             );
-            measure(part, effort, cli.write_docs)
+            let programs = if part == Part::Plan {
+                None
+            } else {
+                Some(Programs::set_up(cli.gatewright)?)
+            };
+            measure(part, programs.as_ref(), effort, cli.write_docs)
         }
     }
 }
 
-fn measure(part: Part, effort: Effort, writes_documentation: bool) -> anyhow::Result<()> {
-    let programs = if part == Part::Plan {
-        None
-    } else {
-        Some(Programs::set_up()?)
-    };
-    let mut machine = Machine::survey(programs.as_ref(), effort.rounds);
+fn measure(part: Part, programs: Option<&Programs>, effort: Effort, writes_documentation: bool) -> anyhow::Result<()> {
+    let mut machine = Machine::survey(programs, effort.rounds);
     let mut figures = Figures::default();
-    if let Some(programs) = &programs {
+    if let Some(programs) = programs {
         figures.extend(bench::proxy::run(programs, effort)?);
     }
     if part != Part::Proxy {

@@ -83,7 +83,11 @@ struct Up {
 struct GatewayApi(Option<Channel>);
 
 fn parse_channel(text: &str) -> anyhow::Result<GatewayApi> {
-    if text == "none" { Ok(GatewayApi(None)) } else { text.parse().map(|channel| GatewayApi(Some(channel))) }
+    if text == "none" {
+        Ok(GatewayApi(None))
+    } else {
+        text.parse().map(|channel| GatewayApi(Some(channel)))
+    }
 }
 
 fn main() -> ExitCode {
@@ -112,13 +116,8 @@ fn up(options: &Up) -> anyhow::Result<()> {
     let path = env::temp_dir().join(format!("gatewright-testbed-{}.log", options.name));
     let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut service = Command::new(env::current_exe()?);
-    service.args([
-        "serve",
-        "--name",
-        &options.name,
-        "--gateway-api",
-        options.gateway_api.name(),
-    ]);
+    let channel = options.gateway_api.0.map_or("none", Channel::name);
+    service.args(["serve", "--name", &options.name, "--gateway-api", channel]);
     service.arg("--gatewright").arg(gatewright);
     for image in &options.images {
         let (repository, program) = image.split_once('=').context("write REPOSITORY=PATH")?;

@@ -58,8 +58,8 @@ struct Serving {
 
 /// Starts to serve, as long as `tasks` lives.
 pub(super) fn start(client: Client, subnet: Subnet, tasks: &mut JoinSet<()>) {
-    let (changed, changes) = watch::channel(0);
-    let changed = Arc::new(changed);
+    let (sender, changes) = watch::channel(0);
+    let changed = Arc::new(sender);
     let balancer = Balancer {
         services: watched(Api::all(client.clone()), &changed, tasks),
         slices: watched(Api::all(client.clone()), &changed, tasks),

@@ -23,7 +23,7 @@ pub(super) const API_PORT: u16 = 6443;
 const ETCD: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 2379);
 
 /// How long a program may take until it serves; a machine may be busy.
-const START: Duration = Duration::from_secs(180);
+const START: Duration = Duration::from_mins(3);
 
 /// How often a program is asked whether it serves.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -193,7 +193,10 @@ fn apiserver_flags(settings: &Settings) -> Vec<String> {
         address,
         folder,
     } = settings;
-    let (key, public_key) = (&certificates.service_account_key, &certificates.service_account_public_key);
+    let (key, public_key) = (
+        &certificates.service_account_key,
+        &certificates.service_account_public_key,
+    );
     vec![
         format!("--etcd-servers=http://{ETCD}"),
         // Pods have networks of their own, so the loopback address would be theirs.
@@ -214,6 +217,8 @@ fn apiserver_flags(settings: &Settings) -> Vec<String> {
             certificates.administrator.certificate.file.display()
         ),
         format!("--kubelet-client-key={}", certificates.administrator.key.file.display()),
+        // There is no name server that knows the node.
+        "--kubelet-preferred-address-types=InternalIP".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--service-account-key-file={}", public_key.display()),

@@ -51,7 +51,7 @@ impl Network {
     /// Makes the cluster's namespace, on a subnet that nobody on this machine uses.
     pub(super) fn make(name: &str, ledger: Ledger) -> anyhow::Result<Self> {
         // Two that look for a free subnet at the same time would find the same one.
-        let _lock = state::wait_for_lock(&state::root().join("network.lock"), Duration::from_secs(60))?;
+        let _lock = state::wait_for_lock(&state::root().join("network.lock"), Duration::from_mins(1))?;
         let subnet = Subnet::free()?;
         let namespace = format!("gwtb-{name}");
         ensure!(

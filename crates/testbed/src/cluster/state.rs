@@ -27,7 +27,7 @@ use crate::say;
 const CLEAN: &str = include_str!("clean.sh");
 
 /// How long the janitor of an owner that has ended may take.
-const JANITOR: Duration = Duration::from_secs(60);
+const JANITOR: Duration = Duration::from_mins(1);
 
 /// How often a lock is tried.
 const PAUSE: Duration = Duration::from_millis(50);

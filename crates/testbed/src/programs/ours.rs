@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{process, say};
 
 /// Builds `gatewright` with the release profile and returns the program.
-pub fn gatewright() -> anyhow::Result<PathBuf> {
+pub(super) fn gatewright() -> anyhow::Result<PathBuf> {
     say("setting up: building gatewright with the release profile");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

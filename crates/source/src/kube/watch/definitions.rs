@@ -3,18 +3,17 @@
 //! A hint only: whoever waits for a kind looks at once instead of some seconds later. Where we may not watch definitions,
 //! everything still works, by asking now and then.
 
-use std::{pin::pin, time::Duration};
+use std::time::Duration;
 
-use ::kube::{
-    Api, Client,
-    api::{ApiResource, DynamicObject, PartialObjectMeta},
-    runtime::watcher,
-};
-use futures::StreamExt;
+use ::kube::{Client, api::ApiResource};
 use gatewright_api::Kind;
 use tokio::sync::watch;
 
-use crate::kube::{backoff::Backoff, resume::TIMEOUT};
+use crate::kube::{
+    backoff::Backoff,
+    failure,
+    list_watch::{Event, Events, Selection},
+};
 
 /// Counts up whenever the definition of a kind we read may have changed.
 pub(super) async fn follow(client: Client, changed: watch::Sender<u64>) {
@@ -25,31 +24,37 @@ pub(super) async fn follow(client: Client, changed: watch::Sender<u64>) {
         kind: "CustomResourceDefinition".to_owned(),
         plural: "customresourcedefinitions".to_owned(),
     };
-    let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
-    let mut events = pin!(watcher(api, watcher::Config::default().timeout(TIMEOUT)));
+    let selection = Selection {
+        is_metadata_only: true,
+        ..Selection::default()
+    };
+    let mut events = Events::new(client, &resource, selection);
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
     let mut is_complaining = false;
-    while let Some(event) = events.next().await {
-        let object = match event {
-            Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => object,
-            Ok(watcher::Event::InitDone) => {
+    loop {
+        let raw = match events.next().await {
+            Ok(Event::Applied(raw) | Event::Deleted(raw)) => raw,
+            Ok(Event::ListEnds) => {
                 backoff.reset();
                 is_complaining = false;
                 // Something may have happened since the kinds were looked for.
                 changed.send_modify(|count| *count += 1);
                 continue;
             }
-            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => continue,
+            Ok(Event::ListBegins | Event::Listed(_) | Event::Watching) => continue,
             Err(error) => {
                 if !is_complaining {
-                    tracing::debug!(%error, "definitions of custom resources are not watched");
+                    tracing::debug!(
+                        message = failure::message(&error),
+                        "definitions of custom resources are not watched"
+                    );
                     is_complaining = true;
                 }
                 tokio::time::sleep(backoff.next()).await;
                 continue;
             }
         };
-        let name = object.metadata.name.unwrap_or_default();
+        let name = raw.name();
         let is_of_ours = |kind: &&Kind| {
             let rest = name.strip_prefix(kind.plural());
             rest.and_then(|rest| rest.strip_prefix('.')) == Some(kind.group())

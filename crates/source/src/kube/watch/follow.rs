@@ -5,19 +5,24 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ::kube::{
-    Api, Error,
-    runtime::watcher::{Config, Event},
-};
+use ::kube::Error;
 use futures::future;
 use gatewright_api::Kind;
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 use super::{
     gather::Message,
     states::{Slot, Standing, States},
 };
-use crate::kube::{Cluster, backoff::Backoff, discovery, failure, raw::Raw, resume::Events};
+use crate::kube::{
+    Cluster,
+    backoff::Backoff,
+    discovery, failure,
+    list_watch::{Event, Events, Selection},
+};
 
 mod known;
 
@@ -30,9 +35,8 @@ const LONGEST_ABSENT: Duration = Duration::from_secs(30);
 /// A kind that had objects is believed to be gone only when it still is after so long: a server that starts may not
 /// know all its kinds yet.
 const DOUBT: Duration = Duration::from_secs(2);
-/// After a trouble, a watch that is silent for so long may be well again.
-const QUIET: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Defined is not yet served: it takes the API server a moment.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
 
 /// What the watch of one kind needs.
 #[derive(Clone)]
@@ -92,7 +96,6 @@ impl Task {
             slot,
             known,
             has_listed: false,
-            is_troubled: false,
             absence: Backoff::new(Duration::from_secs(1), LONGEST_ABSENT),
             trouble: Backoff::new(Duration::from_millis(500), LONGEST_AWAY),
         };
@@ -122,7 +125,6 @@ struct Follower {
     slot: Slot,
     known: Known,
     has_listed: bool,
-    is_troubled: bool,
     absence: Backoff,
     trouble: Backoff,
 }
@@ -151,29 +153,30 @@ impl Follower {
         self.task
             .states
             .update(self.slot, |state| state.version = Some(version));
-        let resource = discovery::resource(kind, version);
-        let client = self.task.cluster.client();
-        let api: Api<Raw> = match &self.task.namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
-            None => Api::all_with(client, &resource),
-        };
-        let mut config = Config::default();
-        if kind == Kind::Secret {
+        let selection = Selection {
+            namespace: self.task.namespace.clone(),
             // The history of Helm releases: large, many, and never a certificate.
-            config = config.fields("type!=helm.sh/release.v1");
-        }
-        let mut events = Events::new(api, config);
+            fields: (kind == Kind::Secret).then(|| "type!=helm.sh/release.v1".to_owned()),
+            ..Selection::default()
+        };
+        let resource = discovery::resource(kind, version);
+        let mut events = Events::new(self.task.cluster.client(), &resource, selection);
+        let is_best = kind.versions().first().is_none_or(|best| *best == version);
+        let mut outlook = Backoff::new(LONGEST_ABSENT, LONGEST_ABSENT);
+        let mut look_at = Instant::now() + outlook.next();
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
-                Ok(()) = self.task.definitions.changed() => {
+                Ok(()) = self.task.definitions.changed(), if !is_best => {
+                    outlook = Backoff::new(FIRST_LOOK, LONGEST_ABSENT);
+                    look_at = Instant::now() + outlook.next();
+                    continue;
+                }
+                () = tokio::time::sleep_until(look_at), if !is_best => {
                     if self.is_outdated(version).await {
                         return Ok(End::Anew);
                     }
-                    continue;
-                }
-                () = tokio::time::sleep(QUIET), if self.is_troubled => {
-                    self.probe().await;
+                    look_at = Instant::now() + outlook.next();
                     continue;
                 }
             };
@@ -190,30 +193,23 @@ impl Follower {
 
     /// Whether a version that we prefer is offered now.
     async fn is_outdated(&self, version: &str) -> bool {
-        let kind = self.task.kind;
-        if kind.versions().first().is_none_or(|best| *best == version) {
-            return false;
-        }
-        let offered = discovery::offered(&self.task.cluster.client(), kind).await;
+        let offered = discovery::offered(&self.task.cluster.client(), self.task.kind).await;
         matches!(offered, Ok(Some(best)) if best != version)
     }
 
-    async fn take(&mut self, event: Event<Raw>) -> Result<(), Deaf> {
+    async fn take(&mut self, event: Event) -> Result<(), Deaf> {
         let message = match event {
-            Event::Init => {
+            Event::ListBegins => {
                 self.known.begin_list();
                 None
             }
-            Event::InitApply(raw) => self.known.apply(raw),
-            Event::Apply(raw) => {
+            Event::Watching => {
                 self.healthy();
-                self.known.apply(raw)
+                None
             }
-            Event::Delete(raw) => {
-                self.healthy();
-                self.known.delete(&raw)
-            }
-            Event::InitDone => {
+            Event::Listed(raw) | Event::Applied(raw) => self.known.apply(raw),
+            Event::Deleted(raw) => self.known.delete(&raw),
+            Event::ListEnds => {
                 self.task.states.update(self.slot, |state| state.lists += 1);
                 self.healthy();
                 for message in self.known.end_list() {
@@ -231,7 +227,6 @@ impl Follower {
     }
 
     fn healthy(&mut self) {
-        self.is_troubled = false;
         self.trouble.reset();
         self.absence = Backoff::new(Duration::from_secs(1), LONGEST_ABSENT);
         self.task.states.stand(self.slot, Standing::Watching, None);
@@ -274,20 +269,11 @@ impl Follower {
     }
 
     async fn trouble(&mut self, error: &Error) {
-        self.is_troubled = true;
         self.task
             .states
             .stand(self.slot, Standing::Unreachable, Some(failure::message(error)));
         let wait = self.trouble.next();
         tokio::time::sleep(failure::retry_after(error).unwrap_or_default().max(wait)).await;
-    }
-
-    /// A watch that is resumed without an error says nothing until something changes: the server is asked instead.
-    async fn probe(&mut self) {
-        let client = self.task.cluster.client();
-        if self.has_listed && failure::within(PATIENCE, client.apiserver_version()).await.is_ok() {
-            self.healthy();
-        }
     }
 
     /// The kind is not there: it counts as listed and empty, and is looked for again.
@@ -315,8 +301,7 @@ impl Follower {
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             Ok(()) = self.task.definitions.changed() => {
-                // Defined is not yet served: it takes the API server a moment.
-                self.absence = Backoff::new(Duration::from_millis(100), LONGEST_ABSENT);
+                self.absence = Backoff::new(FIRST_LOOK, LONGEST_ABSENT);
             }
         }
     }

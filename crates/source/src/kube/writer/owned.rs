@@ -7,6 +7,7 @@
 mod covers;
 mod follow;
 mod object;
+mod replace;
 mod table;
 mod write;
 

@@ -1,6 +1,9 @@
-//! What is asked of our proxy alone: ten thousand paths on one host, and memory when idle.
+//! What is asked of our program alone: ten thousand paths on one host, a large folder, and memory when idle.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use super::{GENERATOR_CORE, PROXY_CORE, closed_loop};
 use crate::{
@@ -11,11 +14,13 @@ use crate::{
     programs::{Programs, workspace},
     say,
     statistics::{number, ratios},
-    worlds::{self, PathKind},
+    worlds::{self, Layout, PathKind},
 };
 
 /// Paths on one host.
 const PATHS: usize = 10_000;
+/// Routes in a large folder.
+const FOLDER: usize = 10_000;
 
 /// What the last of many paths costs, relative to the first.
 pub(super) fn many_paths(
@@ -48,6 +53,35 @@ pub(super) fn many_paths(
         // A cost is the inverse of how many requests a second of processor time serves.
         figures.add(figure, "ratio", ratios(&firsts, &lasts));
     }
+    Ok(())
+}
+
+/// What the whole program costs when it serves many routes from a folder: the time from its start until it serves, and
+/// its memory then, which still includes what reading the folder took for a moment.
+pub(super) fn large_folder(
+    programs: &Programs,
+    backend: &Server,
+    folder: &Path,
+    effort: Effort,
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
+    let (mut starts, mut memory) = (Vec::new(), Vec::new());
+    for round in 1..=effort.rounds {
+        say(format_args!(
+            "proxy: round {round} of {}, a folder of {FOLDER} routes",
+            effort.rounds
+        ));
+        let address = free_address()?;
+        let mut objects = gatewright::objects(address, backend.address);
+        objects.extend((0..FOLDER).flat_map(|index| worlds::application(Layout::OwnHosts, index, 0)));
+        let command = gatewright::command(&programs.gatewright, &objects, &folder.join("large"))?;
+        let started = Instant::now();
+        let server = Server::start("large", &command, PROXY_CORE, address, folder)?;
+        starts.push(started.elapsed().as_secs_f64() * 1e3);
+        memory.push(number(usage::resident(server.id())?) / 1e6);
+    }
+    figures.add("run.start_ms.10k", "ms", starts);
+    figures.add("run.rss_mb.10k", "MB", memory);
     Ok(())
 }
 

@@ -48,12 +48,11 @@ pub(super) async fn serve(address: SocketAddr, backends: watch::Receiver<Backend
             .get(&client)
             .filter(|flow| known.contains(&flow.backend))
             .cloned();
-        let flow = match flow {
-            Some(flow) => Some(flow),
-            None => {
-                turn += 1;
-                begin(&front, &flows, client, &known, turn).await
-            }
+        let flow = if flow.is_some() {
+            flow
+        } else {
+            turn += 1;
+            begin(&front, &flows, client, &known, turn).await
         };
         if let Some((flow, datagram)) = flow.zip(buffer.get(..length)) {
             let _ = flow.socket.send(datagram).await;

@@ -51,7 +51,7 @@ use crate::cluster::network::{Network, PodNetwork};
 const RETRY: Duration = Duration::from_millis(500);
 
 /// How often volumes are looked at without a reason, so that tokens are replaced before they expire.
-const ROUND: Duration = Duration::from_secs(60);
+const ROUND: Duration = Duration::from_mins(1);
 
 /// Changes of Secrets and ConfigMaps come in bursts.
 const BURST: Duration = Duration::from_millis(200);

@@ -25,7 +25,7 @@ pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {
     if link.exists() {
         return Ok(link);
     }
-    let _lock = state::wait_for_lock(&cache.join("etcd.lock"), Duration::from_secs(600))?;
+    let _lock = state::wait_for_lock(&cache.join("etcd.lock"), Duration::from_mins(10))?;
     if link.exists() {
         return Ok(link);
     }

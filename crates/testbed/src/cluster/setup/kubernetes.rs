@@ -20,7 +20,7 @@ const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kubec
 const GO_MOD: &str = include_str!("../../../kubernetes/go.mod");
 
 /// Longer than any build takes, also by somebody else.
-const BUILD: Duration = Duration::from_secs(2 * 60 * 60);
+const BUILD: Duration = Duration::from_hours(2);
 
 /// The folder with the programs.
 pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {

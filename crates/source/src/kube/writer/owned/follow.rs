@@ -2,21 +2,25 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ::kube::{
-    Api,
-    runtime::watcher::{Config, Event},
-};
 use ahash::AHashSet;
 use gatewright_world::desired::owned::{MANAGED_BY, MANAGER};
 
 use super::{OwnedKind, OwnedName};
-use crate::kube::{backoff::Backoff, failure, raw::Raw, resume::Events, writer::run::Shared};
+use crate::kube::{
+    backoff::Backoff,
+    failure,
+    list_watch::{Event, Events, Selection},
+    raw::Raw,
+    writer::run::Shared,
+};
 
 /// Runs for as long as the writer exists.
 pub(in crate::kube::writer) async fn follow(shared: Arc<Shared>, kind: OwnedKind) {
-    let config = Config::default().labels(&format!("{MANAGED_BY}={MANAGER}"));
-    let api: Api<Raw> = Api::all_with(shared.cluster.client(), &kind.resource());
-    let mut events = Events::new(api, config);
+    let selection = Selection {
+        labels: Some(format!("{MANAGED_BY}={MANAGER}")),
+        ..Selection::default()
+    };
+    let mut events = Events::new(shared.cluster.client(), &kind.resource(), selection);
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
     let mut there = AHashSet::new();
     let mut is_complaining = false;
@@ -48,22 +52,19 @@ pub(in crate::kube::writer) async fn follow(shared: Arc<Shared>, kind: OwnedKind
         };
         let mut state = shared.lock();
         match event {
-            Event::Init => there.clear(),
-            Event::InitApply(raw) => {
+            Event::ListBegins => there.clear(),
+            Event::Listed(raw) => {
                 let name = name_of(&raw);
                 there.insert(name.clone());
                 state.owned_seen(name, raw);
             }
-            Event::InitDone => {
-                backoff.reset();
+            Event::ListEnds => {
                 is_complaining = false;
                 state.owned_listed(kind, &std::mem::take(&mut there));
             }
-            Event::Apply(raw) => {
-                backoff.reset();
-                state.owned_seen(name_of(&raw), raw);
-            }
-            Event::Delete(raw) => state.owned_gone(&name_of(&raw)),
+            Event::Watching => backoff.reset(),
+            Event::Applied(raw) => state.owned_seen(name_of(&raw), raw),
+            Event::Deleted(raw) => state.owned_gone(&name_of(&raw)),
         }
         shared.wake(state);
     }

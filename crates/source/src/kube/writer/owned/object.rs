@@ -11,7 +11,7 @@ use crate::kube::raw::Raw;
 /// Which controller made an object: two installations may share a cluster.
 const CONTROLLER: &str = "gatewright.dev/controller";
 /// A hash of what was applied, so that a field that is no longer wanted is noticed even after a restart.
-const APPLIED: &str = "gatewright.dev/applied";
+pub(super) const APPLIED: &str = "gatewright.dev/applied";
 
 /// An object as it is applied, with the hash that stands in it.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 //!
 //! Keeps a verdict per object instead of the object: the hash of the wish that it was found to fulfil.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ahash::{AHashMap, AHashSet};
 use gatewright_api::ObjectName;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     OwnedConflict, OwnedKind, OwnedName, OwnedObject,
@@ -14,9 +15,16 @@ use super::{
 };
 use crate::kube::{
     Cluster,
+    backoff::delay,
     raw::Raw,
     writer::{queue::Job, state::State},
 };
+
+/// The wait between the first correction of an object and the second.
+const FIRST_CORRECTION: Duration = Duration::from_millis(500);
+const LONGEST_CORRECTION: Duration = Duration::from_secs(300);
+/// After so long, corrections are counted from the beginning.
+const FORGIVEN: Duration = Duration::from_secs(1800);
 
 #[derive(Debug, Default)]
 pub(in crate::kube::writer) struct Owned {
@@ -33,6 +41,8 @@ struct Entry {
     /// What the server made of what we applied: the hash of the wish and the content that came of it.
     made: Option<(u64, u64)>,
     conflict: Option<String>,
+    /// How often an object that was as wanted had to be put right, and when last.
+    corrections: Option<(u32, Instant)>,
 }
 
 #[derive(Debug)]
@@ -61,6 +71,8 @@ pub(super) enum Step {
         uid: Box<str>,
         version: Box<str>,
     },
+    /// Somebody keeps changing it back; not before so long.
+    Wait(Duration),
 }
 
 impl State {
@@ -247,7 +259,11 @@ impl State {
                     entry.conflict = None;
                     return Step::Nothing;
                 }
-                Some(seen.resource_version.clone())
+                let version = seen.resource_version.clone();
+                if let Some(wait) = entry.contested(full.hash) {
+                    return Step::Wait(wait);
+                }
+                Some(version)
             }
         };
         Step::Apply {
@@ -266,6 +282,26 @@ impl State {
 }
 
 impl Entry {
+    /// An object that was right and no longer is was changed by somebody. A person does that once; something that does it
+    /// again and again is answered less and less often.
+    fn contested(&mut self, hash: u64) -> Option<Duration> {
+        if self.made.is_none_or(|(made, _)| made != hash) {
+            return None;
+        }
+        let now = Instant::now();
+        let (times, last) = self.corrections.unwrap_or((0, now));
+        if times > 0 {
+            let wait = delay(FIRST_CORRECTION, LONGEST_CORRECTION, times - 1);
+            let until = last + wait;
+            if until > now {
+                return Some(until - now);
+            }
+        }
+        let is_over = now > last + FORGIVEN;
+        self.corrections = Some((if is_over { 1 } else { times.saturating_add(1) }, now));
+        None
+    }
+
     fn deletion(&self, controller: &str) -> Step {
         let Some(seen) = &self.seen else { return Step::Nothing };
         // What was compared with a wish of ours is ours.

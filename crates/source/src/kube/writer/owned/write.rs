@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ::kube::{
-    Api,
+    Api, Error,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
 };
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::{
     OwnedName,
     object::{self, Full, Whose},
+    replace::replacement,
     table::Step,
 };
 use crate::kube::{
@@ -41,6 +42,10 @@ pub(in crate::kube::writer) async fn write(shared: &Shared, name: &OwnedName) ->
     let api: Api<Raw> = Api::namespaced_with(shared.cluster.client(), &name.namespace, &name.kind.resource());
     let result = match step {
         Step::Nothing => Ok(()),
+        Step::Wait(wait) => Err(Trouble {
+            wait: Some(wait),
+            ..Trouble::new("Contested", "somebody else keeps changing it back")
+        }),
         Step::Delete { uid, version } => delete(shared, &api, name, &uid, &version).await,
         Step::Apply {
             full,
@@ -80,26 +85,26 @@ impl Apply<'_> {
         {
             return Err(self.taken(&why));
         }
-        let parameters = PatchParams::apply(FIELD_MANAGER).force();
         for _ in 0..MOST_CONFLICTS {
-            let mut value = self.full.value.clone();
-            if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
-                let version = version.as_deref().unwrap_or(NO_VERSION);
-                metadata.insert("resourceVersion".to_owned(), json!(version));
-            }
-            let change = Patch::Apply(&value);
-            let request = self.api.patch(&self.name.name, &parameters, &change);
-            match failure::within(PATIENCE, request).await {
-                Ok(made) => {
-                    let mut state = self.shared.lock();
-                    // An apply that changes nothing makes no new version.
-                    if version.as_deref() != Some(made.resource_version()) {
-                        state.count_write(self.name.kind.kind, "apply");
-                    }
-                    state.owned_made(self.name, made, self.full.hash);
+            match self.apply(version.as_deref()).await {
+                Ok(made) if version.is_none() || object::is_as_wanted(&made.value, &self.full) => {
+                    self.record(made, version.as_deref());
                     return Ok(());
                 }
+                // Somebody's items stand in a list beside ours.
+                Ok(made) => match self.replace(&made).await {
+                    Ok(made) => {
+                        self.record(made, None);
+                        return Ok(());
+                    }
+                    Err(error) if jobs::is_conflict(&error) => self.shared.lock().counters.conflicts += 1,
+                    Err(error) => return Err(Trouble::of(&error)),
+                },
                 Err(error) if jobs::is_conflict(&error) => self.shared.lock().counters.conflicts += 1,
+                // Or make it invalid.
+                Err(error) if failure::code(&error) == Some(422) && version.is_some() => {
+                    self.make_room(&error).await?;
+                }
                 Err(error) => return Err(Trouble::of(&error)),
             }
             match failure::within(PATIENCE, self.api.get(&self.name.name)).await {
@@ -116,6 +121,68 @@ impl Apply<'_> {
             }
         }
         Err(Trouble::new("Conflict", "somebody else keeps writing the same object"))
+    }
+
+    async fn apply(&self, version: Option<&str>) -> Result<Raw, Error> {
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let mut value = self.full.value.clone();
+        if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
+            metadata.insert("resourceVersion".to_owned(), json!(version.unwrap_or(NO_VERSION)));
+        }
+        let change = Patch::Apply(&value);
+        failure::within(PATIENCE, self.api.patch(&self.name.name, &parameters, &change)).await
+    }
+
+    /// Replaces what apply cannot change.
+    async fn replace(&self, found: &Raw) -> Result<Raw, Error> {
+        let parameters = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let mut change = replacement(&found.value, &self.full.value);
+        if let Some(fields) = change.as_object_mut() {
+            let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+            if let Some(metadata) = metadata.as_object_mut() {
+                // Only an apply may say what was applied.
+                if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+                    annotations.remove(object::APPLIED);
+                }
+                metadata.insert("uid".to_owned(), json!(found.uid()));
+                metadata.insert("resourceVersion".to_owned(), json!(found.resource_version()));
+            }
+        }
+        let change = Patch::Merge(&change);
+        failure::within(PATIENCE, self.api.patch(&self.name.name, &parameters, &change)).await
+    }
+
+    /// Takes away what makes an object invalid together with what we want; if that is not it, the error stands.
+    async fn make_room(&self, error: &Error) -> Result<(), Trouble> {
+        let found = match failure::within(PATIENCE, self.api.get(&self.name.name)).await {
+            Ok(found) => found,
+            Err(error) if jobs::is_gone(&error) => return Ok(()),
+            Err(error) => return Err(Trouble::of(&error)),
+        };
+        let controller = self.shared.settings.controller.as_str();
+        if let Whose::Foreign(why) = object::whose(&found, Some(self.owner), controller) {
+            return Err(self.taken(&why));
+        }
+        match self.replace(&found).await {
+            Ok(_) => {
+                self.shared.lock().count_write(self.name.kind.kind, "apply");
+                Ok(())
+            }
+            Err(conflict) if jobs::is_conflict(&conflict) => Ok(()),
+            Err(_) => Err(Trouble::of(error)),
+        }
+    }
+
+    fn record(&self, made: Raw, version: Option<&str>) {
+        let mut state = self.shared.lock();
+        // An apply that changes nothing makes no new version.
+        if version != Some(made.resource_version()) {
+            state.count_write(self.name.kind.kind, "apply");
+        }
+        state.owned_made(self.name, made, self.full.hash);
     }
 
     fn taken(&self, why: &str) -> Trouble {

@@ -36,7 +36,7 @@ pub(super) type Deadline = watch::Receiver<Option<Instant>>;
 pub(super) async fn is_ending(deadline: &mut Deadline) {
     if deadline.wait_for(Option::is_some).await.is_err() {
         // Without anybody who could say so, it never is.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -49,9 +49,9 @@ pub(super) enum RestartPolicy {
 }
 
 /// How long a container runs until its crashes are forgotten.
-const CALM: Duration = Duration::from_secs(600);
+const CALM: Duration = Duration::from_mins(10);
 const FIRST_BACK_OFF: Duration = Duration::from_secs(10);
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
+const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
 
 /// How often something that is missing is looked for again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -266,7 +266,7 @@ async fn run(
         }
     };
     running.finish().await;
-    let (code, signal) = status.map_or((137, None), |status| exit_code(status));
+    let (code, signal) = status.map_or((137, None), exit_code);
     pod.end(
         slot,
         Termination {
@@ -431,6 +431,6 @@ mod tests {
                 Some(300)
             ]
         );
-        assert_eq!(back_off(u32::MAX), Some(Duration::from_secs(300)));
+        assert_eq!(back_off(u32::MAX), Some(Duration::from_mins(5)));
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write,
     net::{IpAddr, SocketAddr},
     time::{Duration, Instant},
 };
@@ -175,7 +176,7 @@ pub(super) async fn get(action: &HTTPGetAction, address: SocketAddr) -> Result<(
         .iter()
         .filter(|header| !header.name.eq_ignore_ascii_case("host"))
     {
-        request.push_str(&format!("{}: {}\r\n", header.name, header.value));
+        let _ = write!(request, "{}: {}\r\n", header.name, header.value);
     }
     request.push_str("\r\n");
     let mut stream = TcpStream::connect(address).await.map_err(failed)?;
