@@ -19,12 +19,20 @@ mod watch;
 
 use std::{io, path::PathBuf, sync::Arc};
 
+use gatewright_api::{Object, ObjectName};
 pub use jiff::Timestamp;
 pub use loader::{Declaration, FileLoader};
 pub use problem::Problem;
 pub use watch::{Rescan, Watch, WatchOptions, watch};
 
-pub use crate::Change;
+/// One declared object has changed.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// The object is new or differs from the one applied before.
+    Apply(Box<Object>),
+    /// The object is no longer declared.
+    Delete(ObjectName),
+}
 
 /// What one look at the folder found.
 #[derive(Clone, Debug)]

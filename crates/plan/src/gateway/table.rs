@@ -44,10 +44,6 @@ impl Table {
             return;
         };
         table.attached += u32::from(counts);
-        // A host is there because of its entries; a route that could not be read has none.
-        if entries.is_empty() {
-            return;
-        }
         for pattern in hosts {
             let host = table.hosts.entry(pattern.clone()).or_default();
             let host = Arc::make_mut(host);
@@ -85,10 +81,10 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
         .iter()
         .zip(&table.listeners)
         .filter_map(|(listener, table)| {
-            let bind = assignment
-                .bind(listener.declared.port)
-                .filter(|_| listener.is_servable())?;
-            let made = emit_listener(frame, listener, table, assignment, bind);
+            if !listener.is_servable() || assignment.taken.contains_key(&listener.declared.port) {
+                return None;
+            }
+            let made = emit_listener(frame, listener, table, assignment);
             let known = previous
                 .into_iter()
                 .flat_map(|gateway| &gateway.listeners)
@@ -106,19 +102,13 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
     }
 }
 
-fn emit_listener(
-    frame: &Frame,
-    listener: &ListenerFrame,
-    table: &ListenerTable,
-    assignment: &Assignment,
-    bind: u16,
-) -> Listener {
+fn emit_listener(frame: &Frame, listener: &ListenerFrame, table: &ListenerTable, assignment: &Assignment) -> Listener {
     Listener {
         origin: listener.origin.clone(),
         name: listener.declared.name.clone(),
         addresses: assignment.addresses.clone(),
         port: listener.declared.port,
-        bind,
+        bind: listener.declared.port,
         protocol: match listener.declared.protocol {
             ListenerProtocol::Https => Protocol::Https {
                 certificates: listener.certificates.clone(),

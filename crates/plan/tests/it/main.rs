@@ -6,7 +6,6 @@
     reason = "helpers of tests fail by panicking, as tests do"
 )]
 
-mod cluster;
 mod golden;
 mod incremental;
 mod universe;
