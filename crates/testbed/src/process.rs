@@ -100,6 +100,13 @@ fn finish(mut command: Command, deadline: Duration) -> anyhow::Result<String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit());
     let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+    // Read while it runs: a program that prints more than a pipe holds would wait for its reader for ever.
+    let reader = child.stdout.take().map(|mut output| {
+        thread::spawn(move || {
+            let mut text = String::new();
+            output.read_to_string(&mut text).map(|_| text)
+        })
+    });
     let started = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -112,14 +119,14 @@ fn finish(mut command: Command, deadline: Duration) -> anyhow::Result<String> {
         }
         thread::sleep(PAUSE);
     };
-    let mut text = String::new();
-    if let Some(mut output) = child.stdout.take() {
-        output.read_to_string(&mut text)?;
-    }
+    let text = reader.map(thread::JoinHandle::join);
     if !status.success() {
         bail!("{command:?} failed: {status}");
     }
-    Ok(text)
+    match text {
+        Some(Ok(text)) => Ok(text?),
+        Some(Err(_)) | None => bail!("what {command:?} printed could not be read"),
+    }
 }
 
 /// The same command, killed with its parent and on one processor.
@@ -146,4 +153,18 @@ fn tied(command: &Command, core: Option<usize>) -> Command {
 pub fn free_address() -> anyhow::Result<SocketAddrV4> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr()?.port()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::output;
+
+    #[test]
+    fn a_program_may_print_more_than_a_pipe_holds() {
+        let mut command = Command::new("head");
+        command.args(["-c", "1000000", "/dev/zero"]);
+        assert_eq!(output(&command).unwrap().len(), 1_000_000);
+    }
 }
