@@ -14,7 +14,6 @@ const BOUNDS: [f64; 14] = [
 pub(crate) struct Durations {
     counts: [u64; BOUNDS.len() + 1],
     sum: f64,
-    last: Duration,
 }
 
 impl Durations {
@@ -25,11 +24,11 @@ impl Durations {
             *count += 1;
         }
         self.sum += seconds;
-        self.last = duration;
     }
 
-    pub(crate) fn last(&self) -> Duration {
-        self.last
+    /// The sum of all.
+    pub(crate) fn total(&self) -> Duration {
+        Duration::from_secs_f64(self.sum)
     }
 
     /// The buckets as they are exported: each counts everything up to its bound.

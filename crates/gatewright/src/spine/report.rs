@@ -84,7 +84,7 @@ pub(super) fn conditions(fresh: &[Finding]) {
 /// Logs the first load.
 pub(super) fn loaded(view: &View) {
     let files = &view.files;
-    let (directory, plan) = (files.directory.display(), view.plan_times.last());
+    let (directory, plan) = (files.directory.display(), view.plan_times.total());
     tracing::info!(%directory, files = files.files, objects = files.objects, ?plan, "loaded");
     if view.gateways.is_empty() {
         tracing::warn!("no Gateway can be served, so nothing listens; `gatewright check {directory}` says why");
