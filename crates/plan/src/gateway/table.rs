@@ -44,6 +44,10 @@ impl Table {
             return;
         };
         table.attached += u32::from(counts);
+        // A route without a single sound rule claims no host: one that nobody serves must not outlive its neighbours' leaving.
+        if entries.is_empty() {
+            return;
+        }
         for pattern in hosts {
             let host = table.hosts.entry(pattern.clone()).or_default();
             let host = Arc::make_mut(host);

@@ -15,7 +15,7 @@ fn from_scratch(world: &World) -> Planner {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn incremental_planning_equals_planning_from_scratch(edits in edits(40), batch in 1..6usize) {
