@@ -47,7 +47,7 @@ tidy: ## The rules of the house: crate arrows, file sizes, module docs
 bench: ## Measure against nginx, HAProxy and Envoy; writes target/bench/results.json and docs/benchmarks.md
 	$(CARGO) run --profile release --package gatewright-testbed --bin bench -- all --write-docs
 
-gen: ## Regenerate what is generated (golden files, CRDs, pages of codes and metrics); read the difference
+gen: ## Regenerate what is generated (golden files, CRDs, manifests, pages of codes and metrics); read the difference
 	GOLDEN=write $(CARGO) test --package gatewright-plan golden
 	GOLDEN=write $(CARGO) test --package gatewright --test it deploy::what_is_generated
 	$(CARGO) run --quiet --package gatewright -- docs codes > docs/codes.md

@@ -5,6 +5,8 @@
 
 #![expect(unreachable_pub, reason = "the derive checks a copy of the spec in a private module")]
 
+use std::collections::BTreeMap;
+
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,9 @@ pub struct GatewayConfigSpec {
     /// Settings of `entry: Host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostEntry>,
+    /// Settings of `entry: LoadBalancer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_balancer: Option<LoadBalancerEntry>,
     /// How requests are read and limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpSettings>,
@@ -67,7 +72,7 @@ pub enum DataPlane {
 pub enum Entry {
     /// The listeners' ports on addresses of this host.
     Host,
-    /// A Service of type LoadBalancer.
+    /// A Service of the Gateway's own, of type LoadBalancer unless `loadBalancer` says otherwise. Needs a cluster.
     LoadBalancer,
     /// Reverse forwards of an SSH server.
     #[serde(rename = "SSH")]
@@ -82,7 +87,7 @@ pub enum Entry {
 pub enum Section {
     /// `dataPlane`.
     DataPlane,
-    /// `entry` and `host`.
+    /// `entry`, `host` and `loadBalancer`.
     Entry,
     /// `http`.
     Http,
@@ -97,6 +102,48 @@ pub struct HostEntry {
     /// The pool of addresses. A Gateway takes the first one on which all its ports are free. Default: `0.0.0.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
+}
+
+/// Settings of `entry: LoadBalancer`: what the Service of a Gateway is like.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadBalancerEntry {
+    /// The type of the Service. Default: `LoadBalancer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_type: Option<ServiceType>,
+    /// Annotations of the Service, most of all for the load balancer's controller. They win over those of a Gateway's
+    /// `spec.infrastructure`. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// Whether nodes hand connections on to other nodes. Default: `Cluster`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_traffic_policy: Option<ExternalTrafficPolicy>,
+    /// Which load balancer is asked for an address. Kubernetes lets nobody change it on a Service that exists.
+    /// Default: the cluster's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_balancer_class: Option<String>,
+}
+
+/// The type of a Gateway's Service.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, schemars::JsonSchema)]
+pub enum ServiceType {
+    /// An address from outside, given by a load balancer.
+    #[default]
+    LoadBalancer,
+    /// A port on every node.
+    NodePort,
+    /// An address inside the cluster.
+    #[serde(rename = "ClusterIP")]
+    ClusterIp,
+}
+
+/// Whether nodes hand connections on to other nodes.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+pub enum ExternalTrafficPolicy {
+    /// Any node takes connections; the client's address may be lost.
+    Cluster,
+    /// Only nodes that run a replica take connections; the client's address is kept.
+    Local,
 }
 
 /// How requests are read and limited.

@@ -54,6 +54,7 @@ impl AppSettings {
                 controller_name: args.controller_name.as_str().into(),
                 host_addresses,
                 allow_local_backends: true,
+                ..PlanSettings::default()
             },
             workers: args.workers,
             admin: args.admin,

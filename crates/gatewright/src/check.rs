@@ -52,6 +52,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         controller_name: args.controller_name.as_str().into(),
         host_addresses: args.host_addresses.clone(),
         allow_local_backends: true,
+        ..PlanSettings::default()
     };
     let report = folder::check(&args.directory, settings)?;
     ui::data(&match args.output {

@@ -39,10 +39,13 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         }
         Reason::ListenersNotValid => "mend what the conditions of the listeners name",
         Reason::UnsupportedAddress => "ask for an address of type IPAddress, or for none",
-        Reason::AddressNotUsable => "ask for an address of this host that is free, or for none",
-        Reason::AddressNotAssigned => {
-            "add an address to host.addresses of the GatewayConfig, or give the listener another port"
+        Reason::AddressNotUsable => {
+            "ask for an address that is free, of this host or of the cluster's load balancer, or for none"
         }
+        Reason::AddressNotAssigned => {
+            "add an address to host.addresses of the GatewayConfig, or give the listener another port; in a cluster, look at the events of the Service"
+        }
+        Reason::NoResources => "free what the message names; if it is a port of a replica, look into its log",
         Reason::OverlappingHostnames => "nothing: requests are told apart all the same",
         Reason::HostnameConflict => "give one of the listeners another hostname or port",
         Reason::ProtocolConflict => "give one of the listeners another port",

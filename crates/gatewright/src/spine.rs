@@ -105,6 +105,10 @@ impl Spine {
             match change {
                 Change::Apply(object) => self.world.apply(&object),
                 Change::Delete(name) => self.world.delete(&name),
+                Change::Invalid { name, salvaged, .. } => match salvaged {
+                    Some(object) => self.world.apply(&object),
+                    None => self.world.delete(&name),
+                },
             }
         }
         let known = &mut self.view.files;

@@ -29,6 +29,18 @@ pub(crate) fn plan(world: &World, settings: &PlanSettings, class: &GatewayClass)
     if class.controller != settings.controller_name {
         return None;
     }
+    if let Some(refusal) = &class.refusal {
+        let message = format!("{}: {}", refusal.field, refusal.message);
+        let accepted = Condition::fails(ConditionKind::Accepted, Reason::Invalid, message);
+        let status = ClassStatus {
+            generation: class.meta.generation,
+            conditions: vec![accepted],
+        };
+        return Some(ClassPlan {
+            config: Err(()),
+            status,
+        });
+    }
     let (config, trouble) = match &class.parameters {
         None => (Ok(None), None),
         Some(reference) => match resolve_config(world, Referrer::Cluster, reference, reference.namespace.as_ref()) {

@@ -2,13 +2,19 @@
 
 mod addresses;
 mod config;
+mod entry;
 mod frame;
 mod listeners;
+mod owned;
+mod progress;
 mod status;
 mod table;
+mod targets;
 
 pub(crate) use addresses::{Assignment, assign};
+pub(crate) use entry::{Balancer, Entry};
 pub(crate) use frame::{Frame, ListenerFrame, Trouble, Verdict, build};
+pub(crate) use owned::owned;
 pub(crate) use status::status;
 pub(crate) use table::{Table, emit};
 

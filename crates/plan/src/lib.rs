@@ -10,11 +10,17 @@ mod gateway;
 mod planner;
 mod route;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
 
-use gatewright_api::Kind;
+use gatewright_api::{Kind, config::Entry};
 use gatewright_ir::Text;
-use gatewright_world::{Key, desired::Status};
+use gatewright_world::{
+    Key,
+    desired::{Owned, OwnedName, Status},
+};
 
 pub use planner::Planner;
 
@@ -28,6 +34,8 @@ pub struct PlanSettings {
     /// Whether backends may be loopback and link-local addresses: on one's own host yes, in a cluster no, where they
     /// would lead into the proxy's own network.
     pub allow_local_backends: bool,
+    /// How Gateways are reached where no GatewayConfig says it: `Host` with files, `LoadBalancer` in a cluster.
+    pub default_entry: Entry,
 }
 
 impl Default for PlanSettings {
@@ -36,6 +44,7 @@ impl Default for PlanSettings {
             controller_name: "gatewright.dev/gateway-controller".into(),
             host_addresses: vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED)],
             allow_local_backends: true,
+            default_entry: Entry::Host,
         }
     }
 }
@@ -56,4 +65,8 @@ pub struct Delta {
     pub gateways_changed: bool,
     /// Statuses that are different; none where an object is gone or no longer ours.
     pub statuses: Vec<(StatusKey, Option<Status>)>,
+    /// Objects of ours that are different; none where one is no longer needed.
+    pub owned: Vec<(OwnedName, Option<Arc<Owned>>)>,
+    /// GatewayClasses that came into use or fell out of it: one that has Gateways must not vanish.
+    pub classes_in_use: Vec<(Text, bool)>,
 }

@@ -19,20 +19,12 @@ mod watch;
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use gatewright_api::{Object, ObjectName};
 pub use jiff::Timestamp;
 pub use loader::{Declaration, FileLoader};
 pub use problem::Problem;
 pub use watch::{Rescan, Watch, WatchOptions, watch};
 
-/// One declared object has changed.
-#[derive(Clone, Debug)]
-pub enum Change {
-    /// The object is new or differs from the one applied before.
-    Apply(Box<Object>),
-    /// The object is no longer declared.
-    Delete(ObjectName),
-}
+pub use crate::Change;
 
 /// What one look at the folder found.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@
 //! scale. Nothing outside tests and benchmarks may depend on this crate.
 
 pub mod bench;
+pub mod cluster;
 pub mod figures;
 pub mod load;
 pub mod memory;

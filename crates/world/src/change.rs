@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gatewright_ir::{Origin, Text};
 
-use crate::Key;
+use crate::{Key, desired::OwnedName};
 
 /// The objects and facts that changed: added, altered or removed alike, for the planner reads the world itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub struct ChangeSet {
     pub configs: BTreeSet<Key>,
     /// Listeners about which a plane reported something new.
     pub facts: BTreeSet<Origin>,
+    /// Gateways whose own Service changed.
+    pub entries: BTreeSet<Key>,
+    /// Names of objects of ours that others have taken or let go.
+    pub conflicts: BTreeSet<OwnedName>,
     /// Replicas that came, went, or changed their place.
     pub replicas: BTreeSet<Text>,
 }

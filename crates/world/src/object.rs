@@ -5,6 +5,7 @@
 
 mod class;
 mod config;
+mod entry;
 mod filters;
 mod gateway;
 mod grant;
@@ -21,7 +22,10 @@ use gatewright_ir::Text;
 
 pub use class::{GatewayClass, ParametersRef};
 pub use config::{Config, ConfigSection};
-pub use gateway::{AddressRequest, AllowedNamespaces, Gateway, Listener, ListenerProtocol, RouteKindRef, SecretRef};
+pub use entry::EntryService;
+pub use gateway::{
+    AddressRequest, AllowedNamespaces, Gateway, Infrastructure, Listener, ListenerProtocol, RouteKindRef, SecretRef,
+};
 pub use grant::{GrantFrom, GrantTo, ReferenceGrant};
 pub use route::{BackendRef, HttpRoute, ParentRef, RouteRule};
 pub use secret::{Secret, TlsMaterial, TlsProblem};

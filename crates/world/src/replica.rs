@@ -96,6 +96,16 @@ impl Replica {
     /// The longest text, in bytes. An API server takes 256 KiB of annotations on one object.
     pub const LONGEST: usize = 200 * 1024;
 
+    /// One of which nothing is known.
+    pub(crate) const fn unknown() -> Self {
+        Self {
+            addresses: Vec::new(),
+            node: None,
+            is_leaving: false,
+            facts: BTreeMap::new(),
+        }
+    }
+
     /// The replica as text.
     pub fn encode(&self) -> Encoded {
         let mut form = Form {

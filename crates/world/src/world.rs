@@ -12,10 +12,11 @@ use gatewright_ir::Text;
 
 use crate::{
     ChangeSet, Grants, Interner, Key, Replica,
+    desired::OwnedName,
     index::Index,
     object::{
-        Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, ParametersRef, ReferenceGrant, Refusal, Secret,
-        Service,
+        Config, EndpointSlice, EntryService, Gateway, GatewayClass, HttpRoute, ParametersRef, ReferenceGrant, Refusal,
+        Secret, Service,
     },
 };
 
@@ -23,16 +24,23 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct World {
     names: Interner,
+    has_cluster: bool,
     pub(crate) classes: BTreeMap<Text, Arc<GatewayClass>>,
     pub(crate) gateways: BTreeMap<Key, Arc<Gateway>>,
     pub(crate) routes: BTreeMap<Key, Arc<HttpRoute>>,
     pub(crate) services: AHashMap<Key, Service>,
     slices: AHashMap<Key, EndpointSlice>,
+    /// The Services of Gateways, by Gateway.
+    entries: AHashMap<Key, EntryService>,
+    /// The Gateways of those Services, by Service.
+    entry_gateways: AHashMap<Key, Key>,
     pub(crate) secrets: AHashMap<Key, Secret>,
     namespaces: AHashMap<Text, BTreeMap<Text, Text>>,
     pub(crate) grants: Grants,
     pub(crate) configs: AHashMap<Key, HeldConfig>,
     config_maps: AHashSet<Key>,
+    /// Names of objects of ours that others have taken, with what was found there.
+    conflicts: BTreeMap<OwnedName, Text>,
     /// By name, this one included: see [`World::set_local`].
     replicas: BTreeMap<Text, Replica>,
     /// The name of this replica.
@@ -73,6 +81,14 @@ struct Indexes {
 }
 
 impl World {
+    /// A world whose objects come from a cluster: Gateways can be reached through Services there.
+    pub fn in_cluster() -> Self {
+        Self {
+            has_cluster: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes in a declared object, new or changed.
     pub fn apply(&mut self, object: &Object) {
         let metadata = object.metadata();
@@ -99,6 +115,8 @@ impl World {
                 }
             }
             Object::Service(service) => {
+                let entry = EntryService::reduce(service, &mut self.names);
+                self.put_entry(&key, entry);
                 let service = Service::reduce(service, &mut self.names);
                 if self.services.get(&key) != Some(&service) {
                     self.services.insert(key.clone(), service);
@@ -134,7 +152,7 @@ impl World {
                 }
             }
             Object::GatewayConfig(config) => {
-                let config = Config::reduce(config);
+                let config = Config::reduce(config, self.has_cluster);
                 self.put_config(key, config);
             }
         }
@@ -153,6 +171,7 @@ impl World {
                 }
             }
             Kind::Service => {
+                self.put_entry(&key, None);
                 if self.services.remove(&key).is_some() {
                     self.changes.services.insert(key);
                 }
@@ -181,6 +200,19 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Takes in that an object which we would make is there and not ours, or not any more.
+    pub fn set_conflict(&mut self, name: &OwnedName, message: Option<&str>) {
+        let message = message.map(Text::from);
+        if self.conflicts.get(name) == message.as_ref() {
+            return;
+        }
+        match message {
+            Some(message) => self.conflicts.insert(name.clone(), message),
+            None => self.conflicts.remove(name),
+        };
+        self.changes.conflicts.insert(name.clone());
     }
 
     /// What changed since this was last asked.
@@ -325,6 +357,23 @@ impl World {
         }
     }
 
+    fn put_entry(&mut self, service: &Key, entry: Option<EntryService>) {
+        let old = self.entry_gateways.get(service).cloned();
+        if old.as_ref().and_then(|gateway| self.entries.get(gateway)) == entry.as_ref() {
+            return;
+        }
+        if let Some(gateway) = old {
+            self.entry_gateways.remove(service);
+            self.entries.remove(&gateway);
+            self.changes.entries.insert(gateway);
+        }
+        if let Some(entry) = entry {
+            self.changes.entries.insert(entry.gateway.clone());
+            self.entry_gateways.insert(service.clone(), entry.gateway.clone());
+            self.entries.insert(entry.gateway.clone(), entry);
+        }
+    }
+
     fn put_config(&mut self, key: Key, declared: Config) {
         let standing = declared.refusals.first().cloned();
         let standing = standing.map_or(Standing::InForce, Standing::Refused);
@@ -358,6 +407,7 @@ impl World {
 }
 
 mod facts;
+mod invalid;
 mod read;
 
 pub use read::ConfigStanding;

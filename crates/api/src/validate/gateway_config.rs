@@ -8,14 +8,24 @@ use serde_json::Value;
 use super::{
     Code,
     facts::Facts,
-    formats::{DURATION_TEXT, IP_ADDRESS, NETWORK, POSITIVE_DURATION},
+    formats::{ANNOTATION_KEY, DURATION_TEXT, IP_ADDRESS, LABEL_KEY, NETWORK, POSITIVE_DURATION},
     report::Report,
     shape::Check,
 };
 
 pub(super) fn facts(facts: &mut Facts) {
     facts.rule("spec", tunnels_need_the_builtin_plane);
-    facts.rule("spec", host_settings_need_a_host_entry);
+    facts.rule("spec", settings_need_their_entry);
+    facts.rule("spec.loadBalancer", service_settings_need_their_type);
+    facts.at(
+        "spec.loadBalancer.annotations",
+        &[Check::Entries(64), Check::Keys(&ANNOTATION_KEY)],
+    );
+    facts.at("spec.loadBalancer.annotations{}", &[Check::Length(0, 4096)]);
+    facts.at(
+        "spec.loadBalancer.loadBalancerClass",
+        &[Check::Length(1, 317), Check::Format(&LABEL_KEY)],
+    );
     facts.at("spec.allowedOverrides", &[Check::Unique]);
     facts.at("spec.host.addresses", &[Check::Items(1, 256), Check::Unique]);
     facts.at(
@@ -68,16 +78,38 @@ fn tunnels_need_the_builtin_plane(spec: &Value, report: &mut Report<'_>) {
     }
 }
 
-fn host_settings_need_a_host_entry(spec: &Value, report: &mut Report<'_>) {
-    if let Some(entry @ ("LoadBalancer" | "SSH" | "Portal")) = text(spec, "entry")
-        && spec.get("host").is_some()
-    {
-        let message = format!("host has no effect with entry {entry}");
-        report.warn_at(
-            &["host".into()],
-            Code::NoEffect,
-            message,
-            "remove host, or set entry to Host",
-        );
+/// Each way in has a section of its own, which means nothing to the others.
+fn settings_need_their_entry(spec: &Value, report: &mut Report<'_>) {
+    let Some(entry @ ("Host" | "LoadBalancer" | "SSH" | "Portal")) = text(spec, "entry") else {
+        return;
+    };
+    for (section, needed) in [("host", "Host"), ("loadBalancer", "LoadBalancer")] {
+        if entry != needed && spec.get(section).is_some() {
+            report.warn_at(
+                &[section.into()],
+                Code::NoEffect,
+                format!("{section} has no effect with entry {entry}"),
+                format!("remove {section}, or set entry to {needed}"),
+            );
+        }
+    }
+}
+
+/// Kubernetes takes some fields only from Services of certain types; on the others they are left out.
+fn service_settings_need_their_type(settings: &Value, report: &mut Report<'_>) {
+    let service_type = text(settings, "serviceType").unwrap_or("LoadBalancer");
+    let needs: [(&str, &[&str]); 2] = [
+        ("loadBalancerClass", &["LoadBalancer"]),
+        ("externalTrafficPolicy", &["LoadBalancer", "NodePort"]),
+    ];
+    for (field, types) in needs {
+        if settings.get(field).is_some() && !types.contains(&service_type) {
+            report.warn_at(
+                &[field.into()],
+                Code::NoEffect,
+                format!("{field} has no effect on a Service of type {service_type}"),
+                format!("remove {field}, or set serviceType to {}", types.join(" or ")),
+            );
+        }
     }
 }

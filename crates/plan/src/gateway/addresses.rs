@@ -3,23 +3,38 @@
 //! A Gateway that asks for addresses gets those or none; the others take the first address of their pool on which all
 //! their ports are free, and keep the one they already listen on as long as they can. Older Gateways choose first: where two
 //! want the same address and port, the younger one's listener stays closed and says why. A listener that cannot be served
-//! takes no port from anyone.
+//! takes no port from anyone. Gateways that are reached through a Service have no address to choose, only ports.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use ahash::AHashMap;
 use gatewright_ir::ListenerState;
 use gatewright_world::{Key, World};
 
-use super::{Frame, Verdict};
+use super::{Entry, Frame, targets};
 
 /// What a Gateway may bind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assignment {
     /// Its addresses.
     pub(crate) addresses: Vec<IpAddr>,
-    /// Ports that an older Gateway has there.
+    /// Ports that another Gateway has there.
     pub(crate) taken: BTreeMap<u16, Key>,
+    /// The ports to bind for its own, if it is reached through a Service.
+    pub(crate) targets: Option<BTreeMap<u16, u16>>,
+}
+
+impl Assignment {
+    /// The port to bind for a port of the Gateway, if there is one.
+    pub(crate) fn bind(&self, port: u16) -> Option<u16> {
+        match &self.targets {
+            None => Some(port).filter(|port| !self.taken.contains_key(port)),
+            Some(targets) => targets.get(&port).copied(),
+        }
+    }
 }
 
 /// Assigns addresses to all frames that are served.
@@ -27,12 +42,36 @@ pub(crate) fn assign<'a>(
     world: &World,
     frames: impl Iterator<Item = (&'a Key, &'a Frame)>,
 ) -> BTreeMap<Key, Assignment> {
-    let mut frames: Vec<_> = frames
-        .filter(|(_, frame)| matches!(frame.verdict, Verdict::Served(_)))
-        .collect();
+    let mut frames: Vec<_> = frames.filter(|(_, frame)| frame.is_served()).collect();
     frames.sort_by_key(|(key, frame)| (frame.created, *key));
+    let is_balanced = |frame: &Frame| matches!(frame.entry, Entry::LoadBalancer(_));
+    let (balanced, frames): (Vec<_>, Vec<_>) = frames.into_iter().partition(|(_, frame)| is_balanced(frame));
     let mut bound: AHashMap<u16, Vec<(IpAddr, &Key)>> = AHashMap::new();
     let mut assignments = BTreeMap::new();
+    if !balanced.is_empty() {
+        let declared = frames.iter().flat_map(|(_, frame)| frame.ports()).collect();
+        let addresses = everywhere(world);
+        for (key, targets) in targets::share_out(world, &balanced, declared) {
+            assignments.insert(
+                key,
+                Assignment {
+                    addresses: addresses.clone(),
+                    targets: Some(targets),
+                    ..Assignment::default()
+                },
+            );
+        }
+        // These are bound on every address of the host, so nobody else can have them.
+        for (key, _) in &balanced {
+            let targets = assignments.get(*key).and_then(|assignment| assignment.targets.as_ref());
+            for target in targets.into_iter().flat_map(BTreeMap::values) {
+                bound
+                    .entry(*target)
+                    .or_default()
+                    .extend(addresses.iter().map(|address| (*address, *key)));
+            }
+        }
+    }
     for (key, frame) in frames {
         let mut ports: Vec<u16> = frame
             .listeners
@@ -75,9 +114,28 @@ pub(crate) fn assign<'a>(
                 .or_default()
                 .extend(addresses.iter().map(|address| (*address, key)));
         }
-        assignments.insert(key.clone(), Assignment { addresses, taken });
+        let assignment = Assignment {
+            addresses,
+            taken,
+            targets: None,
+        };
+        assignments.insert(key.clone(), assignment);
     }
     assignments
+}
+
+/// All addresses of this replica, of each family by which others reach it.
+fn everywhere(world: &World) -> Vec<IpAddr> {
+    let known = &world.local().addresses;
+    let mut addresses = Vec::new();
+    if known.is_empty() || known.iter().any(IpAddr::is_ipv4) {
+        addresses.push(Ipv4Addr::UNSPECIFIED.into());
+    }
+    // Where there is no IPv6 its socket could not be opened, and nothing would be accepted.
+    if known.iter().any(IpAddr::is_ipv6) {
+        addresses.push(Ipv6Addr::UNSPECIFIED.into());
+    }
+    addresses
 }
 
 /// Whether two sockets on one port would be in each other's way. Those of different families never are: data planes open

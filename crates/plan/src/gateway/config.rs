@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
-use gatewright_api::Kind;
+use gatewright_api::{Kind, config as types};
 use gatewright_ir::HttpSettings;
 use gatewright_world::{
     Key, World,
@@ -10,6 +10,7 @@ use gatewright_world::{
     resolve::{Granted, Referrer},
 };
 
+use super::{Balancer, Entry};
 use crate::{PlanSettings, class::resolve_config};
 
 /// The settings of one Gateway.
@@ -17,6 +18,7 @@ use crate::{PlanSettings, class::resolve_config};
 pub(super) struct Settings {
     pub(super) http: Arc<HttpSettings>,
     pub(super) pool: Vec<IpAddr>,
+    pub(super) entry: Entry,
     /// What could not be honoured; the rest is in force.
     pub(super) trouble: Option<Cow<'static, str>>,
 }
@@ -29,20 +31,21 @@ pub(super) fn merge(
     gateway: &Gateway,
     class: Option<&Granted<Config>>,
 ) -> Result<Settings, Cow<'static, str>> {
-    let mut merged = Settings {
-        http: Arc::default(),
+    let mut stated = Stated {
+        http: HttpSettings::default(),
         pool: settings.host_addresses.clone(),
-        trouble: None,
+        entry: settings.default_entry,
+        balancer: Balancer::default(),
     };
-    let mut http = HttpSettings::default();
+    let mut trouble = None;
     let class = class.and_then(|granted| world.read(granted));
     if let Some(class) = class {
-        take_over(class, &mut http, &mut merged.pool);
+        stated.take_over(class);
     }
     if let Some(reference) = &gateway.parameters {
         let from = Referrer::Namespaced(Kind::Gateway, &key.namespace);
-        let (granted, trouble) = resolve_config(world, from, reference, Some(&key.namespace))?;
-        merged.trouble = trouble;
+        let (granted, standing) = resolve_config(world, from, reference, Some(&key.namespace))?;
+        trouble = standing;
         if let Some(own) = world.read(&granted) {
             let own = match class {
                 // Nothing to override: the Gateway speaks for itself.
@@ -56,26 +59,65 @@ pub(super) fn merge(
                             granted.key(),
                             refused.join(", "),
                         );
-                        merged.trouble = Some(message.into());
+                        trouble = Some(message.into());
                     }
                     allowed
                 }
             };
-            take_over(&own, &mut http, &mut merged.pool);
+            stated.take_over(&own);
         }
     }
-    if merged.pool.is_empty() {
-        merged.pool.clone_from(&settings.host_addresses);
+    let Stated {
+        http,
+        mut pool,
+        entry,
+        balancer,
+    } = stated;
+    if pool.is_empty() {
+        pool.clone_from(&settings.host_addresses);
     }
-    merged.http = Arc::new(http);
-    Ok(merged)
+    let entry = match entry {
+        types::Entry::Host => Entry::Host,
+        types::Entry::LoadBalancer => Entry::LoadBalancer(balancer),
+        types::Entry::Ssh | types::Entry::Portal => return Err("the entry is not available; use Host".into()),
+    };
+    Ok(Settings {
+        http: Arc::new(http),
+        pool,
+        entry,
+        trouble,
+    })
 }
 
-fn take_over(config: &Config, http: &mut HttpSettings, pool: &mut Vec<IpAddr>) {
-    // What is wrong in it has been refused when it arrived.
-    config.settings(http, &mut Vec::new());
-    if let Some(addresses) = &config.addresses {
-        *pool = addresses.to_vec();
+/// What has been stated so far.
+struct Stated {
+    http: HttpSettings,
+    pool: Vec<IpAddr>,
+    entry: types::Entry,
+    balancer: Balancer,
+}
+
+impl Stated {
+    fn take_over(&mut self, config: &Config) {
+        let Config {
+            data_plane: _,
+            entry,
+            addresses,
+            load_balancer,
+            overrides: _,
+            http: _,
+            upstream: _,
+            refusals: _,
+        } = config;
+        // What is wrong in it has been refused when it arrived.
+        config.settings(&mut self.http, &mut Vec::new());
+        self.entry = entry.unwrap_or(self.entry);
+        if let Some(addresses) = addresses {
+            self.pool = addresses.to_vec();
+        }
+        if let Some(section) = load_balancer {
+            self.balancer.take_over(section);
+        }
     }
 }
 
@@ -95,11 +137,12 @@ fn allowed_part(own: &Config, class: &Config) -> (Config, Vec<&'static str>) {
     }
     if check(
         ConfigSection::Entry,
-        own.entry.is_some() || own.addresses.is_some(),
+        own.entry.is_some() || own.addresses.is_some() || own.load_balancer.is_some(),
         "entry",
     ) {
         allowed.entry = None;
         allowed.addresses = None;
+        allowed.load_balancer = None;
     }
     if check(ConfigSection::Http, own.http.is_some(), "http") {
         allowed.http = None;

@@ -1,17 +1,17 @@
 //! A Gateway before any route is attached: whether it is accepted, its settings, its listeners.
 
-use std::{borrow::Cow, net::IpAddr, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use gatewright_api::Kind;
 use gatewright_ir::{Certificate, HttpSettings, Origin, Text};
 use gatewright_world::{
     Key, World,
     desired::Reason,
-    object::{Gateway, Listener},
+    object::{Gateway, Infrastructure, Listener, ListenerProtocol},
     origin,
 };
 
-use super::{config, listeners};
+use super::{Entry, config, listeners};
 use crate::{PlanSettings, class::ClassPlan};
 
 /// Something that is not as it should be.
@@ -48,7 +48,9 @@ pub(crate) struct Frame {
     pub(crate) created: i64,
     pub(crate) verdict: Verdict,
     pub(crate) http: Arc<HttpSettings>,
-    /// Addresses it must have, all of them; empty means one of the pool.
+    pub(crate) entry: Entry,
+    pub(crate) infrastructure: Option<Arc<Infrastructure>>,
+    /// Addresses it must have, all of them; empty means one of the pool, or whichever its Service is given.
     pub(crate) fixed: Vec<IpAddr>,
     pub(crate) pool: Vec<IpAddr>,
     pub(crate) listeners: Vec<ListenerFrame>,
@@ -75,12 +77,32 @@ pub(crate) struct ListenerFrame {
 impl ListenerFrame {
     /// Whether it could be opened, addresses apart.
     pub(crate) fn is_servable(&self) -> bool {
-        let needs_certificate = self.declared.protocol == gatewright_world::object::ListenerProtocol::Https;
+        let needs_certificate = self.declared.protocol == ListenerProtocol::Https;
         self.refused.is_none() && !(needs_certificate && self.certificates.is_empty())
     }
 }
 
 impl Frame {
+    /// Whether it is served at all.
+    pub(crate) fn is_served(&self) -> bool {
+        matches!(self.verdict, Verdict::Served(_))
+    }
+
+    /// The ports of all listeners that could ever be opened, each once, in order. Also of those that cannot be opened now: a
+    /// certificate that is missing for a moment must cost nobody a port or an address.
+    pub(crate) fn ports(&self) -> BTreeSet<u16> {
+        let listeners = self.listeners.iter().map(|listener| &listener.declared);
+        let spoken = listeners.filter(|listener| !matches!(listener.protocol, ListenerProtocol::Other(_)));
+        spoken.map(|listener| listener.port).filter(|port| *port != 0).collect()
+    }
+
+    /// The listeners on a port.
+    pub(crate) fn listeners_on(&self, port: u16) -> impl Iterator<Item = &ListenerFrame> {
+        self.listeners
+            .iter()
+            .filter(move |listener| listener.declared.port == port)
+    }
+
     /// Whether routes attach to this frame just as to that one. Whether the Gateway or a listener is accepted makes no
     /// difference to that, says the specification.
     pub(crate) fn attaches_like(&self, other: &Self) -> bool {
@@ -113,6 +135,8 @@ pub(crate) fn build(
         created: gateway.meta.created,
         verdict: Verdict::Served(None),
         http: Arc::default(),
+        entry: Entry::Unknown,
+        infrastructure: gateway.infrastructure.clone(),
         fixed: Vec::new(),
         pool: settings.host_addresses.clone(),
         listeners: listeners::build(world, key, gateway, previous),
@@ -148,12 +172,21 @@ fn judge(
         .map_err(|message| Trouble::new(Reason::InvalidParameters, message))?;
     frame.http = merged.http;
     frame.pool = merged.pool;
+    frame.entry = merged.entry;
     for request in &gateway.addresses {
         if &*request.kind != "IPAddress" {
-            let message = format!(
-                "addresses of type {} cannot be bound here; use type IPAddress",
-                request.kind
-            );
+            let message = match frame.entry {
+                Entry::LoadBalancer(_) => format!(
+                    "addresses of type {} cannot be asked for; use type IPAddress",
+                    request.kind
+                ),
+                Entry::Unknown | Entry::Host => {
+                    format!(
+                        "addresses of type {} cannot be bound here; use type IPAddress",
+                        request.kind
+                    )
+                }
+            };
             return Err(Trouble::new(Reason::UnsupportedAddress, message));
         }
         let Some(value) = &request.value else { continue };

@@ -1,42 +1,84 @@
 //! What a Gateway shows: derived from its frame, its routes, and what the planes reported.
 
-use std::{borrow::Cow, net::IpAddr};
+mod listener;
 
-use gatewright_ir::{ListenFailure, ListenerState};
+use std::net::{IpAddr, SocketAddr};
+
+use gatewright_api::config::ServiceType;
+use gatewright_ir::ListenerState;
 use gatewright_world::{
-    ListenerFact, World,
-    desired::{Condition, ConditionKind, GatewayStatus, ListenerStatus, Reason},
-    object::Listener,
+    Key, Replica, World,
+    desired::{Address, Condition, ConditionKind, GatewayStatus, OwnedName, Reason, owned::service_name},
 };
 
-use super::{Assignment, Frame, ListenerFrame, Table, Trouble, Verdict};
+use super::{
+    Assignment, Entry, Frame, ListenerFrame, Table, Trouble, Verdict,
+    progress::{Progress, progress},
+};
+use listener::listener_status;
 
-/// The status of a Gateway.
-pub(crate) fn status(world: &World, frame: &Frame, table: &Table, assignment: Option<&Assignment>) -> GatewayStatus {
-    let listeners: Vec<ListenerStatus> = frame
-        .listeners
-        .iter()
-        .enumerate()
-        .map(|(index, listener)| listener_status(world, frame, listener, table.attached(index), assignment))
-        .collect();
-    let mut addresses: Vec<IpAddr> = Vec::new();
-    for listener in &frame.listeners {
-        if let Some(ListenerFact {
-            state: ListenerState::Listening(bound),
-            ..
-        }) = world.fact(&listener.origin)
-        {
-            addresses.extend(bound.iter().map(std::net::SocketAddr::ip));
-        }
-    }
-    addresses.sort_unstable();
-    addresses.dedup();
-    let conditions = vec![accepted(world, frame, assignment), programmed(world, frame, assignment)];
+/// Kubernetes shows no more of them.
+const MOST_ADDRESSES: usize = 16;
+
+/// The status of a Gateway. `owned` are the objects that are made for it.
+pub(crate) fn status(
+    world: &World,
+    key: &Key,
+    frame: &Frame,
+    table: &Table,
+    assignment: Option<&Assignment>,
+    owned: &[OwnedName],
+) -> GatewayStatus {
+    let listeners = frame.listeners.iter().enumerate();
+    let listeners =
+        listeners.map(|(index, listener)| listener_status(world, frame, listener, table.attached(index), assignment));
+    let mut addresses = match &frame.entry {
+        Entry::LoadBalancer(_) => given_addresses(world, key, frame),
+        Entry::Unknown | Entry::Host => bound_addresses(world, frame),
+    };
+    addresses.truncate(MOST_ADDRESSES);
+    let conditions = vec![
+        accepted(world, frame, assignment),
+        programmed(world, key, frame, assignment, owned),
+    ];
     GatewayStatus {
         generation: frame.generation,
         addresses,
         conditions,
-        listeners,
+        listeners: listeners.collect(),
+    }
+}
+
+/// The addresses that the Service of a Gateway was given. One that is kept for better times leads nowhere.
+fn given_addresses(world: &World, key: &Key, frame: &Frame) -> Vec<Address> {
+    let entry = world.entry(key).filter(|_| frame.is_served());
+    entry.map_or_else(Vec::new, |entry| entry.addresses.to_vec())
+}
+
+/// The addresses on which replicas listen.
+fn bound_addresses(world: &World, frame: &Frame) -> Vec<Address> {
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for listener in &frame.listeners {
+        for (replica, fact) in world.instances(&listener.origin) {
+            if let ListenerState::Listening(bound) = &fact.state {
+                addresses.extend(bound.iter().flat_map(|bound| reached_at(replica, bound)));
+            }
+        }
+    }
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses.into_iter().map(Address::Ip).collect()
+}
+
+/// Where others reach what a replica has bound: all addresses of a host mean nothing elsewhere.
+fn reached_at(replica: &Replica, bound: &SocketAddr) -> Vec<IpAddr> {
+    let address = bound.ip();
+    let own = replica.addresses.iter().copied();
+    let own: Vec<IpAddr> = own.filter(|own| own.is_ipv4() == address.is_ipv4()).collect();
+    if address.is_unspecified() && !own.is_empty() {
+        own
+    } else {
+        vec![address]
     }
 }
 
@@ -86,16 +128,19 @@ fn listed(listeners: &[&ListenerFrame]) -> String {
     }
 }
 
-fn programmed(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> Condition {
+fn programmed(
+    world: &World,
+    key: &Key,
+    frame: &Frame,
+    assignment: Option<&Assignment>,
+    owned: &[OwnedName],
+) -> Condition {
     let kind = ConditionKind::Programmed;
     if let Verdict::Refused(_) = frame.verdict {
         return Condition::fails(kind, Reason::Invalid, "The Gateway is not accepted");
     }
-    let servable: Vec<&ListenerFrame> = frame
-        .listeners
-        .iter()
-        .filter(|listener| listener.is_servable())
-        .collect();
+    let servable = frame.listeners.iter().filter(|listener| listener.is_servable());
+    let servable: Vec<&ListenerFrame> = servable.collect();
     if servable.is_empty() {
         return Condition::fails(kind, Reason::Invalid, "No listener can be served");
     }
@@ -104,8 +149,11 @@ fn programmed(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> 
         match progress(world, frame, listener, assignment) {
             Progress::Listening => {}
             Progress::Pending => pending = Some(listener),
-            Progress::Failed(failed) => return Condition::fails(kind, failed.address, failed.trouble.message),
+            Progress::Failed(failed) => return Condition::fails(kind, failed.of_gateway, failed.trouble.message),
         }
+    }
+    if let Some(Trouble { reason, message }) = unreachable(world, key, frame, owned) {
+        return Condition::fails(kind, reason, message);
     }
     match pending {
         None => Condition::holds(kind, Reason::Programmed, "All valid listeners accept connections"),
@@ -116,126 +164,32 @@ fn programmed(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> 
     }
 }
 
-enum Progress {
-    Listening,
-    Pending,
-    Failed(Failed),
-}
-
-/// Why a servable listener is not open.
-struct Failed {
-    /// What the listener shows.
-    trouble: Trouble,
-    /// What that means for the Gateway: an address it asked for is not usable, or there was none left for it.
-    address: Reason,
-}
-
-/// How far a servable listener has come on the data plane.
-fn progress(world: &World, frame: &Frame, listener: &ListenerFrame, assignment: Option<&Assignment>) -> Progress {
-    let port = listener.declared.port;
-    if let Some(owner) = assignment.and_then(|assignment| assignment.taken.get(&port)) {
-        let message = format!("port {port} is taken by the older Gateway {owner}; use another port or address");
-        return Progress::Failed(Failed {
-            trouble: Trouble::new(Reason::PortUnavailable, message),
-            address: if frame.fixed.is_empty() {
-                Reason::AddressNotAssigned
-            } else {
-                Reason::AddressNotUsable
-            },
-        });
-    }
-    match world.fact(&listener.origin) {
-        Some(ListenerFact {
-            generation,
-            state: ListenerState::Listening(_),
-        }) if *generation == frame.generation => Progress::Listening,
-        Some(ListenerFact {
-            state: ListenerState::Failed { address, failure },
-            ..
-        }) => {
-            let reason = match failure {
-                ListenFailure::NotAvailable => Reason::AddressNotUsable,
-                ListenFailure::InUse | ListenFailure::Denied | ListenFailure::Other(_) => Reason::PortUnavailable,
-            };
-            Progress::Failed(Failed {
-                trouble: Trouble::new(reason, format!("{address} cannot be opened: {failure}")),
-                address: Reason::AddressNotUsable,
-            })
-        }
-        _ => Progress::Pending,
-    }
-}
-
-fn listener_status(
-    world: &World,
-    frame: &Frame,
-    listener: &ListenerFrame,
-    attached: u32,
-    assignment: Option<&Assignment>,
-) -> ListenerStatus {
-    let ok = |kind, reason, message: &'static str| Condition::holds(kind, reason, message);
-    let bad = |kind, trouble: &Trouble| Condition::fails(kind, trouble.reason, trouble.message.clone());
-    let progress = progress(world, frame, listener, assignment);
-    let accepted = match (&listener.refused, &progress) {
-        (Some(trouble), _) => bad(ConditionKind::Accepted, trouble),
-        (None, Progress::Failed(failed)) if failed.trouble.reason == Reason::PortUnavailable => {
-            bad(ConditionKind::Accepted, &failed.trouble)
-        }
-        _ => ok(ConditionKind::Accepted, Reason::Accepted, "The listener is valid"),
+/// Why nobody can reach the listeners of a Gateway through its Service, if so.
+fn unreachable(world: &World, key: &Key, frame: &Frame, owned: &[OwnedName]) -> Option<Trouble> {
+    let Entry::LoadBalancer(balancer) = &frame.entry else {
+        return None;
     };
-    let conflicted = match &listener.refused {
-        Some(trouble) if listener.is_conflicted => {
-            Condition::holds(ConditionKind::Conflicted, trouble.reason, trouble.message.clone())
-        }
-        _ => Condition::fails(
-            ConditionKind::Conflicted,
-            Reason::NoConflicts,
-            "No other listener is in the way",
-        ),
-    };
-    let resolved = match &listener.unresolved {
-        Some(trouble) => bad(ConditionKind::ResolvedRefs, trouble),
-        None => ok(
-            ConditionKind::ResolvedRefs,
-            Reason::ResolvedRefs,
-            "All references are resolved",
-        ),
-    };
-    let invalid = |message: Cow<'static, str>| Condition::fails(ConditionKind::Programmed, Reason::Invalid, message);
-    let programmed = match (&frame.verdict, progress) {
-        (Verdict::Refused(_), _) => invalid("The Gateway is not accepted".into()),
-        _ if !listener.is_servable() => match &listener.refused {
-            // The conformance suite wants to see a conflict here, too.
-            Some(trouble) if listener.is_conflicted => bad(ConditionKind::Programmed, trouble),
-            Some(_) => invalid("The listener is not accepted".into()),
-            None => invalid("There is no certificate to present; ResolvedRefs says why".into()),
-        },
-        (_, Progress::Failed(failed)) => invalid(failed.trouble.message),
-        (_, Progress::Pending) => Condition::fails(
-            ConditionKind::Programmed,
-            Reason::Pending,
-            "No data plane has opened it yet",
-        ),
-        (_, Progress::Listening) => ok(
-            ConditionKind::Programmed,
-            Reason::Programmed,
-            "Connections are accepted",
-        ),
-    };
-    let mut conditions = vec![accepted, conflicted, programmed, resolved];
-    if let Some(other) = &listener.overlapping {
-        let Listener { port, hostname, .. } = &*listener.declared;
-        let message = format!("names of {hostname} are also answered for by listener {other} on port {port}");
-        conditions.push(Condition::holds(
-            ConditionKind::OverlappingTlsConfig,
-            Reason::OverlappingHostnames,
-            message,
-        ));
+    let conflict = owned.iter().find_map(|name| Some((name, world.conflict(name)?)));
+    if let Some((name, found)) = conflict {
+        let message = format!("{name} is needed and cannot be made: {found}");
+        return Some(Trouble::new(Reason::NoResources, message));
     }
-    ListenerStatus {
-        name: listener.declared.name.clone(),
-        attached,
-        kinds: listener.kinds.clone(),
-        conditions,
+    let service = format!("Service {}/{}", key.namespace, service_name(&key.name));
+    let given = world.entry(key).map_or(&[][..], |entry| &entry.addresses);
+    let is_given = |address: &IpAddr| given.contains(&Address::Ip(*address));
+    if let Some(address) = frame.fixed.iter().find(|address| !is_given(address)) {
+        let message = format!("address {address} was asked for and {service} was not given it");
+        return Some(Trouble::new(Reason::AddressNotUsable, message));
     }
+    if given.is_empty() {
+        let message = match (world.entry(key), balancer.service_type) {
+            (None, _) => format!("{service} is not there yet"),
+            (Some(_), ServiceType::LoadBalancer) => {
+                format!("{service} has no address yet; the load balancer of the cluster gives it one")
+            }
+            (Some(_), _) => format!("{service} has no address yet"),
+        };
+        return Some(Trouble::new(Reason::AddressNotAssigned, message));
+    }
+    None
 }

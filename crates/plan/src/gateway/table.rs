@@ -44,7 +44,7 @@ impl Table {
             return;
         };
         table.attached += u32::from(counts);
-        // A route without a single sound rule claims no host: one that nobody serves must not outlive its neighbours' leaving.
+        // A host is there because of its entries; a route that could not be read has none.
         if entries.is_empty() {
             return;
         }
@@ -85,10 +85,10 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
         .iter()
         .zip(&table.listeners)
         .filter_map(|(listener, table)| {
-            if !listener.is_servable() || assignment.taken.contains_key(&listener.declared.port) {
-                return None;
-            }
-            let made = emit_listener(frame, listener, table, assignment);
+            let bind = assignment
+                .bind(listener.declared.port)
+                .filter(|_| listener.is_servable())?;
+            let made = emit_listener(frame, listener, table, assignment, bind);
             let known = previous
                 .into_iter()
                 .flat_map(|gateway| &gateway.listeners)
@@ -106,13 +106,19 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
     }
 }
 
-fn emit_listener(frame: &Frame, listener: &ListenerFrame, table: &ListenerTable, assignment: &Assignment) -> Listener {
+fn emit_listener(
+    frame: &Frame,
+    listener: &ListenerFrame,
+    table: &ListenerTable,
+    assignment: &Assignment,
+    bind: u16,
+) -> Listener {
     Listener {
         origin: listener.origin.clone(),
         name: listener.declared.name.clone(),
         addresses: assignment.addresses.clone(),
         port: listener.declared.port,
-        bind: listener.declared.port,
+        bind,
         protocol: match listener.declared.protocol {
             ListenerProtocol::Https => Protocol::Https {
                 certificates: listener.certificates.clone(),

@@ -176,3 +176,65 @@ fn a_listener_that_cannot_be_opened_says_whether_address_or_port_is_to_blame() {
         assert_eq!(programmed, (State::False, Reason::AddressNotUsable), "{failure:?}");
     }
 }
+
+#[test]
+fn objects_that_cannot_be_read_say_so_and_are_not_served() {
+    let read = |kind, value: Value| Object::from_value(kind, value).unwrap();
+    let listeners = json!([{"name": "l", "protocol": "HTTP", "port": 80}]);
+    let mut world = world(&listeners, &json!({}));
+    let route = read(
+        Kind::HttpRoute,
+        json!({"metadata": {"namespace": "a", "name": "r", "generation": 3}, "spec": {"parentRefs": [{"name": "front"}]}}),
+    );
+    world.apply_invalid(&route.name(), Some(&route), "missing field `name`");
+    let mut planner = Planner::new(PlanSettings::default());
+    planner.update(&world, &world.everything());
+    let target = StatusKey {
+        kind: Kind::HttpRoute,
+        key: Key::new("a", "r"),
+    };
+    let Some(Status::HttpRoute(shown_route)) = planner.status(&target) else {
+        panic!("the route has no status");
+    };
+    assert_eq!(shown_route.generation, 3);
+    let accepted = &shown_route.parents[0].conditions[0];
+    assert_eq!(
+        (accepted.state, accepted.reason),
+        (State::False, Reason::UnsupportedValue)
+    );
+    assert_eq!(accepted.message, "object: cannot be read: missing field `name`");
+    assert_eq!(status(&world).listeners[0].attached, 0);
+
+    let gateway = read(
+        Kind::Gateway,
+        json!({"metadata": {"namespace": "a", "name": "front", "generation": 4}, "spec": {"gatewayClassName": "c", "listeners": []}}),
+    );
+    world.apply_invalid(&gateway.name(), Some(&gateway), "unknown variant");
+    let broken = status(&world);
+    assert_eq!(broken.generation, 4);
+    assert_eq!(
+        shown(&broken.conditions, ConditionKind::Accepted),
+        (State::False, Reason::Invalid)
+    );
+    planner.update(&world, &world.everything());
+    assert!(planner.gateways().is_empty());
+
+    let class = read(
+        Kind::GatewayClass,
+        json!({"metadata": {"name": "c"}, "spec": {"controllerName": "gatewright.dev/gateway-controller"}}),
+    );
+    world.apply_invalid(&class.name(), Some(&class), "unknown variant");
+    planner.update(&world, &world.everything());
+    let target = StatusKey {
+        kind: Kind::GatewayClass,
+        key: Key::new("", "c"),
+    };
+    let Some(Status::GatewayClass(shown_class)) = planner.status(&target) else {
+        panic!("the class has no status");
+    };
+    assert_eq!(
+        shown(&shown_class.conditions, ConditionKind::Accepted),
+        (State::False, Reason::Invalid)
+    );
+    assert!(planner.class_in_use("c"), "it still has a Gateway");
+}

@@ -1,8 +1,10 @@
 //! Golden cases: a folder with `in.yaml`, and the IR and status it must come to.
 //!
 //! The first line of `in.yaml` says why the case exists. What `gone.yaml` declares was there once and is deleted before the
-//! plan is made. A data plane is played by answering that every listener it is given listens. `GOLDEN=write cargo test -p
-//! gatewright-plan` writes the expected files; read the difference before you commit it.
+//! plan is made. A data plane is played by answering that every listener it is given listens. Where the second line says
+//! `# cluster`, the case is planned as in a cluster, which is played, too (see `cluster.rs`), and the objects that are made
+//! are in `owned.yaml`. `GOLDEN=write cargo test -p gatewright-plan` writes the expected files; read the difference before
+//! you commit it.
 
 use std::{fs, net::SocketAddr, path::Path};
 
@@ -14,6 +16,8 @@ use gatewright_world::{
     World,
     desired::{Stamps, Status, render},
 };
+
+use crate::cluster::Cluster;
 
 const TIME: &str = "2026-01-01T00:00:00Z";
 
@@ -30,8 +34,11 @@ fn every_golden_case_comes_to_its_ir_and_status() {
     for case in cases {
         let input = fs::read_to_string(case.join("in.yaml")).unwrap();
         assert!(input.starts_with("# "), "{} does not say why it exists", case.display());
-        let (ir, status) = plan(&case);
-        for (name, made) in [("ir.yaml", ir), ("status.yaml", status)] {
+        let is_cluster = input.lines().nth(1).is_some_and(|line| line.starts_with("# cluster"));
+        let Made { ir, status, owned } = plan(&case, is_cluster.then(|| Cluster::new(&input)));
+        let mut files = vec![("ir.yaml", ir), ("status.yaml", status)];
+        files.extend(is_cluster.then_some(("owned.yaml", owned)));
+        for (name, made) in files {
             let path = case.join(name);
             if std::env::var("GOLDEN").is_ok_and(|mode| mode == "write") {
                 fs::write(&path, &made).unwrap();
@@ -66,8 +73,14 @@ fn difference(expected: &str, made: &str) -> String {
     )
 }
 
-fn plan(case: &Path) -> (String, String) {
-    let mut world = World::default();
+struct Made {
+    ir: String,
+    status: String,
+    owned: String,
+}
+
+fn plan(case: &Path, mut cluster: Option<Cluster>) -> Made {
+    let mut world = cluster.as_ref().map_or_else(World::default, |_| Cluster::world());
     let time = TIME.parse().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut loader = FileLoader::new(folder.path(), Box::new(move || time)).unwrap();
@@ -79,6 +92,7 @@ fn plan(case: &Path) -> (String, String) {
             match change {
                 Change::Apply(object) => world.apply(&object),
                 Change::Delete(name) => world.delete(&name),
+                Change::Invalid { name, error, .. } => panic!("{name}: {error}"),
             }
         }
     };
@@ -89,14 +103,39 @@ fn plan(case: &Path) -> (String, String) {
         fs::remove_file(folder.path().join("gone.yaml")).unwrap();
     }
     load(&mut world);
-    let mut planner = Planner::new(PlanSettings::default());
+    let settings = cluster
+        .as_ref()
+        .map_or_else(PlanSettings::default, |_| Cluster::settings());
+    let mut planner = Planner::new(settings.clone());
     planner.update(&world, &world.everything());
     world.take_changes();
-    for gateway in planner.gateways().values() {
-        listen(gateway, &mut world);
+    // What is written comes back, and what then listens is written again.
+    for _ in 0..3 {
+        for gateway in planner.gateways().values() {
+            listen(gateway, &mut world);
+        }
+        if let Some(cluster) = &mut cluster {
+            cluster.write(&planner, &mut world);
+        }
+        let changes = world.take_changes();
+        planner.update(&world, &changes);
     }
-    let facts = world.take_changes();
-    planner.update(&world, &facts);
+    if let Some(cluster) = &mut cluster {
+        cluster.write(&planner, &mut world);
+        assert!(
+            world.take_changes().is_empty(),
+            "{}: it does not settle",
+            case.display()
+        );
+        let mut restarted = Planner::new(settings);
+        restarted.update(&world, &world.everything());
+        assert!(
+            planner.owned().eq(restarted.owned()),
+            "{}: a restart writes",
+            case.display()
+        );
+        assert_eq!(planner.statuses(), restarted.statuses());
+    }
     let ir: Vec<&Gateway> = planner.gateways().values().map(AsRef::as_ref).collect();
     let statuses: Vec<serde_json::Value> = planner
         .statuses()
@@ -121,10 +160,16 @@ fn plan(case: &Path) -> (String, String) {
             shown
         })
         .collect();
-    (
-        without_default_settings(&serde_saphyr::to_string(&ir).unwrap()),
-        serde_saphyr::to_string(&statuses).unwrap(),
-    )
+    let owned = planner.owned().map(|(name, owned)| {
+        let kept = || serde_json::json!({"kept": name.to_string()});
+        owned.to_value().unwrap_or_else(kept)
+    });
+    let owned: Vec<serde_json::Value> = owned.collect();
+    Made {
+        ir: without_default_settings(&serde_saphyr::to_string(&ir).unwrap()),
+        status: serde_saphyr::to_string(&statuses).unwrap(),
+        owned: serde_saphyr::to_string(&owned).unwrap(),
+    }
 }
 
 /// Thirty lines of settings per listener that nobody chose would hide what a case is about.
@@ -139,7 +184,7 @@ fn listen(gateway: &Gateway, world: &mut World) {
         let addresses = listener
             .addresses
             .iter()
-            .map(|address| SocketAddr::new(*address, listener.port))
+            .map(|address| SocketAddr::new(*address, listener.bind))
             .collect();
         world.observe(Fact::Listener {
             origin: listener.origin.clone(),

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail by panicking, as tests do"
 )]
 
+mod cluster;
 mod golden;
 mod incremental;
 mod universe;

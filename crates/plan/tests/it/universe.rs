@@ -1,12 +1,16 @@
 //! A small universe of objects, so small that random edits collide all the time.
 
-use std::sync::LazyLock;
+mod cluster;
+
+use std::{net::IpAddr, sync::LazyLock};
 
 use gatewright_api::{Kind, Object, ObjectName};
-use gatewright_ir::{Fact, ListenFailure, ListenerState};
-use gatewright_world::{Key, World, origin};
+use gatewright_ir::{Fact, ListenFailure, ListenerState, Origin};
+use gatewright_world::{Key, Replica, World, desired::OwnedName, origin};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+pub(crate) use cluster::cluster_base;
 
 /// One change of the world.
 #[derive(Clone, Debug)]
@@ -14,6 +18,11 @@ pub(crate) enum Edit {
     Apply(Kind, Value),
     Delete(ObjectName),
     Observe(Fact),
+    /// An object of which only this much can be read.
+    Invalid(Kind, Value),
+    Replica(&'static str, Option<Replica>),
+    Local(Vec<IpAddr>),
+    Conflict(OwnedName, Option<&'static str>),
 }
 
 impl Edit {
@@ -22,6 +31,14 @@ impl Edit {
             Self::Apply(kind, value) => world.apply(&Object::from_value(*kind, value.clone()).unwrap()),
             Self::Delete(name) => world.delete(name),
             Self::Observe(fact) => world.observe(fact.clone()),
+            Self::Invalid(kind, value) => {
+                let object = Object::from_value(*kind, value.clone()).unwrap();
+                let is_empty = value.get("spec").is_none();
+                world.apply_invalid(&object.name(), Some(&object).filter(|_| !is_empty), "it is broken");
+            }
+            Self::Replica(name, replica) => world.set_replica(name, replica.clone()),
+            Self::Local(addresses) => world.set_local("one", addresses, None),
+            Self::Conflict(name, message) => world.set_conflict(name, *message),
         }
     }
 }
@@ -102,6 +119,11 @@ fn edit() -> impl Strategy<Value = Edit> {
         2 => config(),
         5 => fact(),
         8 => delete(),
+        2 => cluster::invalid(),
+        3 => cluster::replica(),
+        1 => cluster::local(),
+        4 => cluster::entry(),
+        1 => cluster::conflict(),
     ]
 }
 
@@ -169,11 +191,14 @@ fn gateway() -> impl Strategy<Value = Edit> {
         Value::Null,
         Value::Null,
         json!({"parametersRef": {"group": "gatewright.dev", "kind": "GatewayConfig", "name": "config"}}),
+        json!({"labels": {"team": "red"}, "annotations": {"example.com/note": "x"}}),
     ]);
     let addresses = pick(&[
         Value::Null,
         Value::Null,
         json!([{"value": "127.0.0.2"}]),
+        json!([{"value": "192.0.2.1"}]),
+        json!([{"value": ""}]),
         json!([{"type": "Hostname", "value": "x"}]),
     ]);
     (pick(&NAMESPACES), pick(&["front", "back"]), pick(&["one", "two", "three"]), listeners, 1..4i64, parameters, addresses)
@@ -343,6 +368,9 @@ fn config() -> impl Strategy<Value = Edit> {
         json!({"host": {"addresses": ["127.0.0.1", "127.0.0.2"]}}),
         json!({"http": {"maxHeaderBytes": 4096}, "allowedOverrides": ["http"]}),
         json!({"dataPlane": "Envoy"}),
+        json!({"entry": "LoadBalancer", "allowedOverrides": ["entry"]}),
+        json!({"loadBalancer": {"serviceType": "ClusterIP", "annotations": {"example.com/note": "y"}}}),
+        json!({"entry": "Host"}),
     ]);
     (pick(&NAMESPACES), spec).prop_map(|(namespace, spec)| {
         Edit::Apply(
@@ -352,27 +380,40 @@ fn config() -> impl Strategy<Value = Edit> {
     })
 }
 
-fn fact() -> impl Strategy<Value = Edit> {
-    (pick(&NAMESPACES), pick(&["front", "back"]), 0..3, 1..4i64, 0..4).prop_map(
+fn listener_fact() -> impl Strategy<Value = (Origin, i64, Option<ListenerState>)> {
+    (pick(&NAMESPACES), pick(&["front", "back"]), 0..3, 1..4i64, 0..6u16).prop_map(
         |(namespace, name, listener, generation, state)| {
             let origin = origin::listener(&Key::new(namespace, name), &format!("l{listener}"));
             let address = "127.0.0.2:80".parse().unwrap();
             let state = match state {
-                0 => return Edit::Observe(Fact::Gone { origin }),
-                1 => ListenerState::Failed {
+                0 => None,
+                1 => Some(ListenerState::Failed {
                     address,
                     failure: ListenFailure::InUse,
-                },
-                2 => ListenerState::Listening(vec!["0.0.0.0:80".parse().unwrap()]),
-                _ => ListenerState::Listening(vec![address]),
+                }),
+                2 => Some(ListenerState::Listening(vec!["0.0.0.0:80".parse().unwrap()])),
+                3 => Some(ListenerState::Listening(vec![address])),
+                number => {
+                    let address: IpAddr = "0.0.0.0".parse().unwrap();
+                    Some(ListenerState::Listening(vec![(address, 19_996 + number).into()]))
+                }
             };
-            Edit::Observe(Fact::Listener {
+            (origin, generation, state)
+        },
+    )
+}
+
+fn fact() -> impl Strategy<Value = Edit> {
+    listener_fact().prop_map(|(origin, generation, state)| {
+        Edit::Observe(match state {
+            None => Fact::Gone { origin },
+            Some(state) => Fact::Listener {
                 origin,
                 generation,
                 state,
-            })
-        },
-    )
+            },
+        })
+    })
 }
 
 fn delete() -> impl Strategy<Value = Edit> {
@@ -386,6 +427,8 @@ fn delete() -> impl Strategy<Value = Edit> {
         (Kind::HttpRoute, "r2"),
         (Kind::Service, "web"),
         (Kind::Service, "api"),
+        (Kind::Service, "gatewright-front"),
+        (Kind::Service, "gatewright-back"),
         (Kind::EndpointSlice, "s0"),
         (Kind::EndpointSlice, "s1"),
         (Kind::Secret, "good"),

@@ -231,6 +231,7 @@ fn follow(objects: &mut BTreeMap<ObjectName, String>, batch: &Batch) {
                 objects.insert(object.name(), object.to_value().unwrap().to_string());
             }
             Change::Delete(name) => assert!(objects.remove(name).is_some(), "{name} was not there"),
+            Change::Invalid { name, error, .. } => panic!("{name}: {error}"),
         }
     }
     assert_eq!(objects.len(), batch.objects);

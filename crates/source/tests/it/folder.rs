@@ -78,6 +78,7 @@ pub(crate) fn describe(batch: &Batch) -> Vec<String> {
     let change = |change: &Change| match change {
         Change::Apply(object) => format!("apply {}", object.name()),
         Change::Delete(name) => format!("delete {name}"),
+        Change::Invalid { name, .. } => format!("invalid {name}"),
     };
     batch.changes.iter().map(change).collect()
 }

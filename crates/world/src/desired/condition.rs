@@ -78,6 +78,16 @@ pub enum State {
 }
 
 impl ConditionKind {
+    /// Every type of condition that we write. Others in the same list are somebody else's.
+    pub const ALL: &'static [Self] = &[
+        Self::Accepted,
+        Self::Programmed,
+        Self::ResolvedRefs,
+        Self::Conflicted,
+        Self::PartiallyInvalid,
+        Self::OverlappingTlsConfig,
+    ];
+
     /// The type as it stands in Kubernetes.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -138,9 +148,10 @@ reasons! {
     Invalid = "GW2005", "The object is not served, because something it depends on is not valid.";
     InvalidParameters = "GW2010", "The GatewayConfig that is named does not exist or cannot be honoured.";
     ListenersNotValid = "GW2011", "At least one listener is not valid; its own conditions say why.";
-    UnsupportedAddress = "GW2012", "An address of a type that cannot be bound was asked for.";
-    AddressNotUsable = "GW2013", "The address cannot be bound: it is not of this host, or taken.";
-    AddressNotAssigned = "GW2014", "No address is left on which the ports of the Gateway are free.";
+    UnsupportedAddress = "GW2012", "An address of a type that cannot be had was asked for.";
+    AddressNotUsable = "GW2013", "The address cannot be had: it is not of this host, or taken, or its load balancer does not give it.";
+    AddressNotAssigned = "GW2014", "No address is left on which the ports of the Gateway are free, or its Service has none yet.";
+    NoResources = "GW2015", "What the Gateway needs to be reached could not be made or opened.";
     HostnameConflict = "GW2020", "Two listeners have the same port, protocol and hostname.";
     ProtocolConflict = "GW2021", "Two listeners on one port speak different protocols.";
     PortUnavailable = "GW2022", "The port is taken by an older Gateway or another program.";

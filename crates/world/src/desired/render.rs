@@ -5,7 +5,7 @@
 use gatewright_api::GATEWAY_GROUP;
 use serde_json::{Value, json};
 
-use super::{Condition, Scope, Status};
+use super::{Address, Condition, Scope, Status};
 use crate::object::ParentRef;
 
 /// When each condition of one object last changed its state.
@@ -82,10 +82,10 @@ pub fn render(status: &Status, controller: &str, stamps: &Stamps) -> Value {
     match status {
         Status::GatewayClass(status) => json!({ "conditions": conditions(&Scope::Object, &status.conditions) }),
         Status::Gateway(status) => {
-            let addresses = status
-                .addresses
-                .iter()
-                .map(|address| json!({"type": "IPAddress", "value": address}));
+            let addresses = status.addresses.iter().map(|address| match address {
+                Address::Ip(address) => json!({"type": "IPAddress", "value": address}),
+                Address::Hostname(name) => json!({"type": "Hostname", "value": name}),
+            });
             let listeners = status.listeners.iter().map(|listener| {
                 let kinds = listener
                     .kinds

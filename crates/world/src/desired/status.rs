@@ -1,6 +1,6 @@
 //! The status of each kind, as compact as planning can hold it for a hundred thousand routes.
 
-use std::net::IpAddr;
+use std::{fmt, net::IpAddr};
 
 use gatewright_ir::Text;
 
@@ -33,11 +33,29 @@ pub struct GatewayStatus {
     /// The generation it answers to.
     pub generation: i64,
     /// Addresses that accept connections.
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Vec<Address>,
     /// Accepted and Programmed.
     pub conditions: Vec<Condition>,
     /// One per listener, in order.
     pub listeners: Vec<ListenerStatus>,
+}
+
+/// An address of a Gateway.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Address {
+    /// An IP address.
+    Ip(IpAddr),
+    /// A name that DNS knows.
+    Hostname(Text),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => write!(out, "{address}"),
+            Self::Hostname(name) => out.write_str(name),
+        }
+    }
 }
 
 /// The status of a listener.

@@ -3,7 +3,7 @@
 use gatewright_api as api;
 use gatewright_ir::Text;
 
-use super::Meta;
+use super::{Meta, Refusal};
 use crate::Interner;
 
 /// A GatewayClass.
@@ -15,6 +15,8 @@ pub struct GatewayClass {
     pub controller: Text,
     /// The object with its settings.
     pub parameters: Option<ParametersRef>,
+    /// Why it cannot be read, if it cannot.
+    pub refusal: Option<Refusal>,
 }
 
 /// A reference to an object with settings.
@@ -42,6 +44,7 @@ impl GatewayClass {
             meta: Meta::of(&class.metadata),
             controller: names.text(&class.spec.controller_name),
             parameters,
+            refusal: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use gatewright_ir::{HttpSettings, Network};
 use super::{Refusal, parse_duration};
 
 /// A GatewayConfig. Sections that were left out are `None`, so that a Gateway's own config overrides only what it states.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Which data plane.
     pub data_plane: Option<types::DataPlane>,
@@ -16,6 +16,8 @@ pub struct Config {
     pub entry: Option<types::Entry>,
     /// The pool of addresses of `entry: Host`.
     pub addresses: Option<Box<[IpAddr]>>,
+    /// The `loadBalancer` section.
+    pub load_balancer: Option<Box<types::LoadBalancerEntry>>,
     /// What a Gateway's own config may override.
     pub overrides: Box<[ConfigSection]>,
     /// The `http` section.
@@ -30,13 +32,15 @@ pub struct Config {
 pub type ConfigSection = types::Section;
 
 impl Config {
-    pub(crate) fn reduce(config: &api::GatewayConfig) -> Self {
+    /// Without a cluster nobody makes Services, and `entry: LoadBalancer` cannot be honoured.
+    pub(crate) fn reduce(config: &api::GatewayConfig, has_cluster: bool) -> Self {
         let mut refusals = Vec::new();
         let types::GatewayConfigSpec {
             data_plane,
             entry,
             allowed_overrides,
             host,
+            load_balancer,
             http,
             upstream,
         } = &config.spec;
@@ -44,9 +48,22 @@ impl Config {
             let message = format!("dataPlane {plane:?} is not available; use Builtin");
             refusals.push(Refusal::unsupported("spec.dataPlane", message));
         }
-        if let Some(entry @ (types::Entry::LoadBalancer | types::Entry::Ssh | types::Entry::Portal)) = entry {
-            let message = format!("entry {} is not available; use Host", shown(*entry));
+        let refused = match entry {
+            None | Some(types::Entry::Host) => None,
+            Some(types::Entry::LoadBalancer) if has_cluster => None,
+            Some(types::Entry::LoadBalancer) => Some("entry LoadBalancer needs a cluster; use Host"),
+            Some(types::Entry::Ssh) => Some("entry SSH is not available; use Host"),
+            Some(types::Entry::Portal) => Some("entry Portal is not available; use Host"),
+        };
+        if let Some(message) = refused {
             refusals.push(Refusal::unsupported("spec.entry", message));
+        }
+        let annotations = load_balancer.as_ref().and_then(|section| section.annotations.as_ref());
+        for key in annotations.into_iter().flat_map(|annotations| annotations.keys()) {
+            if !is_annotation_key(key) {
+                let message = format!("{key:?} is not an annotation key");
+                refusals.push(Refusal::invalid("spec.loadBalancer.annotations", message));
+            }
         }
         let mut addresses = Vec::new();
         let declared = host.as_ref().and_then(|host| host.addresses.as_ref());
@@ -62,6 +79,7 @@ impl Config {
             data_plane: *data_plane,
             entry: *entry,
             addresses: declared.map(|_| addresses.into()),
+            load_balancer: load_balancer.clone().map(Box::new),
             overrides: allowed_overrides.clone().unwrap_or_default().into(),
             http: http.clone(),
             upstream: upstream.clone(),
@@ -102,14 +120,23 @@ impl Config {
     }
 }
 
-/// An entry as people write it.
-fn shown(entry: types::Entry) -> &'static str {
-    match entry {
-        types::Entry::Host => "Host",
-        types::Entry::LoadBalancer => "LoadBalancer",
-        types::Entry::Ssh => "SSH",
-        types::Entry::Portal => "Portal",
-    }
+/// Whether Kubernetes takes this as the key of an annotation: an optional domain and a slash, and a name.
+fn is_annotation_key(key: &str) -> bool {
+    let (domain, name) = match key.split_once('/') {
+        Some((domain, name)) => (Some(domain), name),
+        None => (None, key),
+    };
+    let is_word = |text: &str, longest: usize, inner: &str| {
+        let is_end = |character: Option<char>| character.is_some_and(|character| character.is_ascii_alphanumeric());
+        text.len() <= longest
+            && is_end(text.chars().next())
+            && is_end(text.chars().next_back())
+            && text
+                .chars()
+                .all(|character| character.is_ascii_alphanumeric() || inner.contains(character))
+    };
+    let is_domain = |domain: &str| domain.len() <= 253 && domain.split('.').all(|label| is_word(label, 253, "-"));
+    is_word(name, 63, "-_.") && domain.is_none_or(is_domain)
 }
 
 fn apply_http(http: &types::HttpSettings, settings: &mut HttpSettings, refusals: &mut Vec<Refusal>) {

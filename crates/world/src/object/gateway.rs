@@ -1,6 +1,6 @@
 //! Gateway, reduced.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatewright_api::{self as api, GATEWAY_GROUP, gateways as types};
 use gatewright_ir::{HostPattern, Text};
@@ -19,10 +19,21 @@ pub struct Gateway {
     pub addresses: Box<[AddressRequest]>,
     /// The object with its own settings.
     pub parameters: Option<ParametersRef>,
+    /// What is put on every object that is made for it.
+    pub infrastructure: Option<Arc<Infrastructure>>,
     /// The listeners, in order.
     pub listeners: Box<[Arc<Listener>]>,
     /// Fields that cannot be honoured.
     pub refusals: Box<[Refusal]>,
+}
+
+/// Labels and annotations for the objects that are made for a Gateway.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Infrastructure {
+    /// The labels.
+    pub labels: BTreeMap<Text, Text>,
+    /// The annotations.
+    pub annotations: BTreeMap<Text, Text>,
 }
 
 /// An address that a Gateway asks for.
@@ -137,6 +148,17 @@ impl Gateway {
             namespace: None,
             name: names.text(&reference.name),
         });
+        let infrastructure = infrastructure.as_ref().map(|declared| {
+            let mut texts = |texts: &Option<BTreeMap<String, String>>| {
+                let texts = texts.iter().flatten();
+                texts.map(|(key, value)| (names.text(key), names.text(value))).collect()
+            };
+            let (labels, annotations) = (texts(&declared.labels), texts(&declared.annotations));
+            Infrastructure { labels, annotations }
+        });
+        let infrastructure = infrastructure
+            .filter(|made| *made != Infrastructure::default())
+            .map(Arc::new);
         let listeners = listeners.iter().enumerate();
         let listeners = listeners.map(|(index, listener)| Arc::new(reduce(listener, index, frontend, names)));
         let listeners = listeners.collect();
@@ -145,6 +167,7 @@ impl Gateway {
             class: names.text(gateway_class_name),
             addresses,
             parameters,
+            infrastructure,
             listeners,
             refusals: refusals.into(),
         }

@@ -5,10 +5,7 @@ use std::net::IpAddr;
 use gatewright_api as api;
 use gatewright_ir::Text;
 
-use crate::{Interner, Key};
-
-/// The label that says which Service a slice belongs to.
-const SERVICE_LABEL: &str = "kubernetes.io/service-name";
+use crate::{Interner, Key, desired::owned::SERVICE_NAME};
 
 /// Ready addresses and the ports they answer on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +34,7 @@ impl EndpointSlice {
             .metadata
             .labels
             .as_ref()
-            .and_then(|labels| labels.get(SERVICE_LABEL));
+            .and_then(|labels| labels.get(SERVICE_NAME));
         let service = service.map(|service| names.key(namespace, service));
         let ports = slice.ports.iter().flatten();
         let ports = ports.filter(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));

@@ -39,7 +39,7 @@ impl World {
     /// Names this replica and its place. Its facts stay; what another of that name published is void.
     pub fn set_local(&mut self, name: &str, addresses: &[IpAddr], node: Option<&str>) {
         let name = self.names.text(name);
-        let mut own = self.replicas.get(&self.local).cloned().unwrap_or_default();
+        let mut own = self.local().clone();
         own.addresses = addresses.to_vec();
         own.node = self.names.optional(node);
         if name != self.local {
@@ -51,10 +51,9 @@ impl World {
 
     /// Says that this replica is about to stop: it is sent no new connections, unless nobody else is there.
     pub fn set_leaving(&mut self) {
-        let own = self.replicas.get(&self.local).cloned().unwrap_or_default();
         let own = Replica {
             is_leaving: true,
-            ..own
+            ..self.local().clone()
         };
         self.put_replica(&self.local.clone(), Some(own));
     }
@@ -96,8 +95,9 @@ impl World {
     }
 
     /// This replica as it is to be published.
-    pub fn local(&self) -> Replica {
-        self.replicas.get(&self.local).cloned().unwrap_or_default()
+    pub fn local(&self) -> &Replica {
+        static NOTHING: Replica = Replica::unknown();
+        self.replicas.get(&self.local).unwrap_or(&NOTHING)
     }
 
     /// All replicas that are known, this one included, by name.
@@ -118,7 +118,7 @@ impl World {
 
     /// What the plane of this replica said about a listener.
     pub fn local_fact(&self, listener: &Origin) -> Option<&ListenerFact> {
-        self.replicas.get(&self.local)?.facts.get(listener)
+        self.local().facts.get(listener)
     }
 
     /// What each replica said about a listener.

@@ -8,7 +8,8 @@ use gatewright_ir::Text;
 use super::{HeldConfig, Standing};
 use crate::{
     Key, World,
-    object::{Config, EndpointSlice, Gateway, GatewayClass, HttpRoute, Refusal, Service},
+    desired::OwnedName,
+    object::{Config, EndpointSlice, EntryService, Gateway, GatewayClass, HttpRoute, Refusal, Service},
     resolve::Granted,
 };
 
@@ -59,6 +60,21 @@ impl World {
     /// The labels of a Namespace; one that nobody declared exists without labels.
     pub fn namespace_labels(&self, namespace: &Text) -> Option<&BTreeMap<Text, Text>> {
         self.namespaces.get(namespace)
+    }
+
+    /// The Service of a Gateway that is reached through one. It belongs to the Gateway, so nothing needs to be granted.
+    pub fn entry(&self, gateway: &Key) -> Option<&EntryService> {
+        self.entries.get(gateway)
+    }
+
+    /// The Services of all Gateways, in no order.
+    pub fn entries(&self) -> impl Iterator<Item = &EntryService> {
+        self.entries.values()
+    }
+
+    /// What was found where an object of ours should be.
+    pub fn conflict(&self, name: &OwnedName) -> Option<&Text> {
+        self.conflicts.get(name)
     }
 
     /// The EndpointSlices of a Service.

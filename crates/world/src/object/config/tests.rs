@@ -6,7 +6,7 @@ use super::*;
 fn reduce(spec: &Value) -> Config {
     let value = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": spec});
     match Object::from_value(Kind::GatewayConfig, value).unwrap() {
-        Object::GatewayConfig(config) => Config::reduce(&config),
+        Object::GatewayConfig(config) => Config::reduce(&config, false),
         other => panic!("{other:?} is no GatewayConfig"),
     }
 }
@@ -86,6 +86,10 @@ fn what_is_not_available_or_not_an_address_is_refused() {
         (json!({"entry": "SSH"}), "spec.entry"),
         (json!({"entry": "Portal"}), "spec.entry"),
         (
+            json!({"loadBalancer": {"annotations": {"example.com/fine": "", "no spaces": ""}}}),
+            "spec.loadBalancer.annotations",
+        ),
+        (
             json!({"host": {"addresses": ["127.0.0.1", "localhost"]}}),
             "spec.host.addresses[1]",
         ),
@@ -104,4 +108,39 @@ fn what_is_not_available_or_not_an_address_is_refused() {
             .refusals
             .is_empty()
     );
+}
+
+#[test]
+fn a_load_balancer_needs_a_cluster() {
+    let value = json!({"metadata": {"namespace": "a", "name": "c"}, "spec": {"entry": "LoadBalancer"}});
+    let Object::GatewayConfig(config) = Object::from_value(Kind::GatewayConfig, value).unwrap() else {
+        panic!("it is a GatewayConfig");
+    };
+    assert!(Config::reduce(&config, true).refusals.is_empty());
+    let refused = Config::reduce(&config, false).refusals;
+    assert_eq!(refused[0].message, "entry LoadBalancer needs a cluster; use Host");
+}
+
+#[test]
+fn annotation_keys_are_those_that_kubernetes_takes() {
+    let good = ["a", "A_b.c-d", "example.com/x", "Example.com/x", "0/0", &"a".repeat(63)];
+    let bad = [
+        "",
+        "/",
+        "a/",
+        "/a",
+        "a b",
+        "-a",
+        "a.",
+        "a/b/c",
+        "a..b/c",
+        "exa_mple.com/x",
+        &"a".repeat(64),
+    ];
+    for key in good {
+        assert!(is_annotation_key(key), "{key}");
+    }
+    for key in bad {
+        assert!(!is_annotation_key(key), "{key}");
+    }
 }

@@ -1,0 +1,176 @@
+use gatewright_api::{Object, config};
+use gatewright_ir::Fact;
+use gatewright_world::{ListenerFact, origin};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{PlanSettings, Planner};
+
+fn cluster(addresses: &[&str]) -> World {
+    let mut world = World::in_cluster();
+    let class = json!({"metadata": {"name": "c"}, "spec": {"controllerName": "gatewright.dev/gateway-controller"}});
+    let gateway = json!({
+        "metadata": {"namespace": "a", "name": "front", "generation": 1},
+        "spec": {"gatewayClassName": "c", "listeners": [{"name": "l", "protocol": "HTTP", "port": 80}]},
+    });
+    for (kind, value) in [(Kind::GatewayClass, class), (Kind::Gateway, gateway)] {
+        world.apply(&Object::from_value(kind, value).unwrap());
+    }
+    world.apply(&service("front"));
+    let addresses: Vec<IpAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
+    world.set_local("one", &addresses, Some("node-a"));
+    world
+}
+
+/// The Service of the Gateway, or one of somebody else that only has its name.
+fn service(owner: &str) -> Object {
+    let owner = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "name": owner, "uid": "1", "controller": true});
+    let value = json!({
+        "metadata": {"namespace": "a", "name": "gatewright-front", "ownerReferences": [owner]},
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "tcp-80", "port": 80, "targetPort": 20000}]},
+    });
+    Object::from_value(Kind::Service, value).unwrap()
+}
+
+fn planner(world: &World) -> Planner {
+    let mut planner = Planner::new(PlanSettings {
+        default_entry: config::Entry::LoadBalancer,
+        ..PlanSettings::default()
+    });
+    planner.update(world, &world.everything());
+    planner
+}
+
+fn listen(world: &mut World, addresses: &[&str]) {
+    world.observe(Fact::Listener {
+        origin: origin::listener(&Key::new("a", "front"), "l"),
+        generation: 1,
+        state: ListenerState::Listening(addresses.iter().map(|address| address.parse().unwrap()).collect()),
+    });
+}
+
+/// Name, and per endpoint its address and whether it is ready.
+fn slices(world: &World) -> Vec<(String, Vec<(String, bool)>)> {
+    let planner = planner(world);
+    let slices = planner
+        .owned()
+        .filter(|(name, _)| name.kind == OwnedKind::EndpointSlice);
+    let shown = slices.map(|(name, owned)| {
+        let value = owned.to_value().unwrap();
+        let endpoints = value["endpoints"].as_array().unwrap().iter();
+        let endpoint = |endpoint: &Value| {
+            let address = endpoint["addresses"][0].as_str().unwrap().to_owned();
+            (address, endpoint["conditions"]["ready"].as_bool().unwrap())
+        };
+        (name.name.to_string(), endpoints.map(endpoint).collect())
+    });
+    shown.collect()
+}
+
+fn expect(world: &World, expected: &[(&str, &[(&str, bool)])]) {
+    let expected: Vec<(String, Vec<(String, bool)>)> = expected
+        .iter()
+        .map(|(name, endpoints)| {
+            let endpoints = endpoints
+                .iter()
+                .map(|(address, is_ready)| ((*address).to_owned(), *is_ready));
+            ((*name).to_owned(), endpoints.collect())
+        })
+        .collect();
+    assert_eq!(slices(world), expected);
+}
+
+#[test]
+fn each_family_of_addresses_has_a_slice_of_its_own() {
+    let mut world = cluster(&["10.244.0.1", "fd00::1"]);
+    listen(&mut world, &["0.0.0.0:20000"]);
+    expect(
+        &world,
+        &[
+            ("gatewright-front-80-ipv4", &[("10.244.0.1", true)]),
+            ("gatewright-front-80-ipv6", &[("fd00::1", false)]),
+        ],
+    );
+    let planned = planner(&world);
+    let bound: Vec<String> = planned.gateways().values().next().unwrap().listeners[0]
+        .addresses
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(bound, ["0.0.0.0", "::"]);
+    listen(&mut world, &["0.0.0.0:20000", "[::]:20000"]);
+    assert_eq!(slices(&world)[1].1, [("fd00::1".to_owned(), true)]);
+}
+
+#[test]
+fn an_address_that_nobody_else_can_reach_is_no_endpoint() {
+    expect(&cluster(&["127.0.0.1"]), &[]);
+    expect(&cluster(&["169.254.0.1", "fe80::1"]), &[]);
+    expect(&cluster(&[]), &[]);
+}
+
+#[test]
+fn a_replica_is_ready_for_the_port_it_listens_on_whatever_the_generation() {
+    let mut world = cluster(&["10.244.0.1"]);
+    let slice = |is_ready| {
+        [(
+            "gatewright-front-80-ipv4".to_owned(),
+            vec![("10.244.0.1".to_owned(), is_ready)],
+        )]
+    };
+    assert_eq!(slices(&world), slice(false));
+    listen(&mut world, &["0.0.0.0:20000"]);
+    assert_eq!(slices(&world), slice(true));
+    let gateway = json!({
+        "metadata": {"namespace": "a", "name": "front", "generation": 2},
+        "spec": {"gatewayClassName": "c", "listeners": [{"name": "l", "protocol": "HTTP", "port": 80, "hostname": "a.example.com"}]},
+    });
+    world.apply(&Object::from_value(Kind::Gateway, gateway).unwrap());
+    assert_eq!(slices(&world), slice(true), "an edit costs no connection");
+    listen(&mut world, &["0.0.0.0:20001"]);
+    world.set_leaving();
+    assert_eq!(slices(&world), slice(false));
+}
+
+#[test]
+fn of_two_replicas_with_one_address_the_one_that_listens_is_believed() {
+    let mut world = cluster(&["10.244.0.1"]);
+    let fact = ListenerFact {
+        generation: 1,
+        state: ListenerState::Listening(vec!["0.0.0.0:20000".parse().unwrap()]),
+    };
+    let replica = Replica {
+        addresses: vec!["10.244.0.1".parse().unwrap()],
+        facts: [(origin::listener(&Key::new("a", "front"), "l"), fact)].into(),
+        ..Replica::default()
+    };
+    world.set_replica("gone", Some(replica));
+    expect(&world, &[("gatewright-front-80-ipv4", &[("10.244.0.1", true)])]);
+}
+
+#[test]
+fn a_gateway_that_goes_or_moves_to_the_host_takes_its_objects_with_it() {
+    let mut world = cluster(&["10.244.0.1"]);
+    let mut planner = planner(&world);
+    world.take_changes();
+    assert_eq!(planner.owned().count(), 2);
+    let config = json!({"metadata": {"namespace": "a", "name": "host"}, "spec": {"entry": "Host"}});
+    world.apply(&Object::from_value(Kind::GatewayConfig, config).unwrap());
+    let class = json!({"metadata": {"name": "c"}, "spec": {"controllerName": "gatewright.dev/gateway-controller",
+        "parametersRef": {"group": "gatewright.dev", "kind": "GatewayConfig", "namespace": "a", "name": "host"}}});
+    world.apply(&Object::from_value(Kind::GatewayClass, class).unwrap());
+    let changes = world.take_changes();
+    let delta = planner.update(&world, &changes);
+    assert_eq!(delta.owned.iter().filter(|(_, owned)| owned.is_none()).count(), 2);
+    assert_eq!(planner.owned().count(), 0);
+}
+
+#[test]
+fn a_service_of_somebody_else_gets_no_endpoints_of_ours() {
+    let mut world = cluster(&["10.244.0.1"]);
+    assert_eq!(slices(&world).len(), 1);
+    world.apply(&service("other"));
+    assert_eq!(slices(&world), []);
+    world.delete(&service("other").name());
+    assert_eq!(slices(&world), [], "it is not there yet");
+}

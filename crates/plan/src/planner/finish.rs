@@ -1,0 +1,104 @@
+//! The last step of an update: IR, owned objects and status of every Gateway that was touched.
+
+use std::sync::Arc;
+
+use gatewright_api::Kind;
+use gatewright_ir::Gateway;
+use gatewright_world::{
+    Key, World,
+    desired::{OwnedName, Status},
+    origin,
+};
+
+use super::{GatewayPlan, Planner, Work};
+use crate::{Delta, StatusKey, gateway};
+
+impl Planner {
+    /// Makes IR, owned objects and status of every touched Gateway.
+    pub(super) fn finish(&mut self, world: &World, mut work: Work) -> Delta {
+        for name in work.abandoned {
+            self.owned.remove(&name);
+            work.delta.owned.push((name, None));
+        }
+        for key in work.touched {
+            if work.moved.contains(&key) {
+                self.update_owned(world, &key, &mut work.delta);
+            }
+            let origin = origin::object(Kind::Gateway, &key);
+            let target = StatusKey {
+                kind: Kind::Gateway,
+                key: key.clone(),
+            };
+            let Some(plan) = self.gateways.plans.get_mut(&key) else {
+                work.delta.gateways_changed |= self.ir.remove(&origin).is_some();
+                if work.reset.contains(&key) {
+                    work.delta.statuses.push((target, None));
+                }
+                continue;
+            };
+            let GatewayPlan {
+                frame,
+                table,
+                assignment,
+                status,
+                owned,
+            } = plan;
+            let previous = self.ir.get(&origin);
+            let emitted = assignment
+                .as_ref()
+                .map(|assignment| gateway::emit(frame, table, assignment, previous));
+            // Routes that attached anew leave nothing to tell by pointers, and have cost more than a comparison already.
+            let is_reset = work.reset.contains(&key);
+            let is_same = |previous: &Arc<Gateway>, made: &Gateway| {
+                is_same_gateway(previous, made) || (is_reset && **previous == *made)
+            };
+            match emitted {
+                Some(made) if previous.is_some_and(|previous| is_same(previous, &made)) => {}
+                Some(made) => {
+                    self.ir.insert(origin, Arc::new(made));
+                    work.delta.gateways_changed = true;
+                }
+                None => work.delta.gateways_changed |= self.ir.remove(&origin).is_some(),
+            }
+            let computed = Status::Gateway(gateway::status(world, &key, frame, table, assignment.as_ref(), owned));
+            if status.as_deref() != Some(&computed) {
+                *status = Some(Arc::new(computed.clone()));
+                work.delta.statuses.push((target, Some(computed)));
+            }
+        }
+        work.delta
+    }
+
+    /// Makes the objects of a Gateway again, and notes those that differ.
+    fn update_owned(&mut self, world: &World, key: &Key, delta: &mut Delta) {
+        let Some(plan) = self.gateways.plans.get_mut(key) else {
+            return;
+        };
+        let made = gateway::owned(world, key, &plan.frame, plan.assignment.as_ref());
+        let names: Vec<OwnedName> = made.iter().map(|owned| owned.name.clone()).collect();
+        for name in plan.owned.iter().filter(|name| !names.contains(name)) {
+            self.owned.remove(name);
+            delta.owned.push((name.clone(), None));
+        }
+        for owned in made {
+            if self.owned.get(&owned.name).is_none_or(|known| **known != owned) {
+                let (name, owned) = (owned.name.clone(), Arc::new(owned));
+                self.owned.insert(name.clone(), owned.clone());
+                delta.owned.push((name, Some(owned)));
+            }
+        }
+        plan.owned = names;
+    }
+}
+
+/// Whether two snapshots are the same, told by pointers: what did not change is shared.
+fn is_same_gateway(left: &Gateway, right: &Gateway) -> bool {
+    left.generation == right.generation
+        && left.listeners.len() == right.listeners.len()
+        && left
+            .listeners
+            .iter()
+            .zip(&right.listeners)
+            .all(|(left, right)| Arc::ptr_eq(left, right))
+        && (left.clusters.ptr_eq(&right.clusters) || (left.clusters.is_empty() && right.clusters.is_empty()))
+}

@@ -1,0 +1,73 @@
+//! Makes a declared object of what the API server sent.
+//!
+//! What cannot be read becomes an invalid object that keeps just enough to be answered in its status.
+
+use gatewright_api::{Kind, Object, ObjectName};
+use serde_json::{Map, Value, json};
+
+use crate::{Change, kube::raw::Raw};
+
+pub(super) fn name(kind: Kind, raw: &Raw) -> ObjectName {
+    ObjectName {
+        kind,
+        namespace: raw.namespace().to_owned(),
+        name: raw.name().to_owned(),
+    }
+}
+
+/// The change that this object is.
+pub(super) fn convert(kind: Kind, raw: Raw) -> Change {
+    let name = name(kind, &raw);
+    // Reading takes the value apart; what is needed should it fail is small.
+    let remains = remains(kind, &raw.value);
+    match Object::from_value(kind, raw.value) {
+        Ok(object) => Change::Apply(Box::new(object)),
+        Err(error) => {
+            let salvaged = remains.and_then(|mut remains| {
+                remains.insert("metadata".to_owned(), serde_json::to_value(&raw.metadata).ok()?);
+                Object::from_value(kind, Value::Object(remains)).ok()
+            });
+            Change::Invalid {
+                name,
+                salvaged: salvaged.map(Box::new),
+                error: error.to_string(),
+            }
+        }
+    }
+}
+
+/// What the status of an object needs, read without trusting anything else in it.
+fn remains(kind: Kind, value: &Value) -> Option<Map<String, Value>> {
+    let spec = value.get("spec")?;
+    let spec = match kind {
+        Kind::GatewayClass => json!({ "controllerName": spec.get("controllerName")? }),
+        Kind::Gateway => json!({ "gatewayClassName": spec.get("gatewayClassName")?, "listeners": [] }),
+        Kind::HttpRoute => {
+            let parents = spec.get("parentRefs").and_then(Value::as_array);
+            let parents = parents.into_iter().flatten().filter(|parent| is_readable(parent));
+            json!({ "parentRefs": parents.collect::<Vec<_>>() })
+        }
+        Kind::ReferenceGrant
+        | Kind::Service
+        | Kind::EndpointSlice
+        | Kind::Secret
+        | Kind::ConfigMap
+        | Kind::Namespace
+        | Kind::GatewayConfig => return None,
+    };
+    let mut remains = Map::new();
+    remains.insert("spec".to_owned(), spec);
+    Some(remains)
+}
+
+fn is_readable(parent: &Value) -> bool {
+    let is_text = |key| parent.get(key).is_none_or(Value::is_string);
+    parent.get("name").is_some_and(Value::is_string)
+        && ["group", "kind", "namespace", "sectionName"].into_iter().all(is_text)
+        && parent
+            .get("port")
+            .is_none_or(|port| port.as_i64().is_some_and(|port| i32::try_from(port).is_ok()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! The cluster as a source and the writer, held to their promises by a real API server.
+//!
+//! etcd and kube-apiserver run on 127.0.0.1 for as long as this program does; every test has namespaces and a controller
+//! name of its own. Only what no real server can be asked to do is done by a small one of our own ([`faults`]).
+
+mod faults;
+mod leading;
+mod outage;
+mod owning;
+mod plane;
+mod statuses;
+mod support;
+mod watching;

@@ -1,0 +1,507 @@
+//! What the writer does to the status of objects, alone and beside others.
+
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, stream};
+use gatewright_api::{Kind, ObjectName};
+use gatewright_source::kube::WriterSettings;
+use gatewright_world::desired::{ClassStatus, Condition, ConditionKind, GatewayStatus, Reason, Status};
+use kube::{
+    Api,
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    plane::Plane,
+    support::{
+        self, SOON, Wired, api, create, create_routes, delete, get, merge, name, namespace, route_status, settings,
+    },
+};
+
+fn entries(route: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let parents = route["status"]["parents"].as_array().cloned().unwrap_or_default();
+    parents
+        .iter()
+        .map(|entry| (text(&entry["controllerName"]), text(&entry["conditions"][0]["status"])))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_thousand_routes_are_written_once_and_a_restart_writes_nothing() {
+    const COUNT: usize = 1000;
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "thousand").await;
+    create_routes(&client, "thousand", COUNT).await;
+    let wishes = |is_accepted: bool| {
+        (0..COUNT).map(move |number| {
+            let route = name(Kind::HttpRoute, "thousand", &format!("r{number:04}"));
+            (route, Some(route_status(1, "edge", is_accepted)))
+        })
+    };
+    let wired = Wired::start(&cluster, settings("example.com/thousand")).await;
+    wired.writer.set_leader(true);
+    let started = Instant::now();
+    wired.want(wishes(true));
+    wired.settled().await;
+    let took = started.elapsed();
+    let report = wired.writer.report();
+    assert_eq!(report.total_writes(), COUNT as u64, "{report:#?}");
+    // Ten times looser than what is aimed for.
+    assert!(took < Duration::from_secs(100), "{took:?}");
+    println!("1,000 statuses written in {took:?}");
+    let listed = api(&client, Kind::HttpRoute, "thousand")
+        .list(&ListParams::default())
+        .await
+        .unwrap();
+    let versions = |list: &kube::api::ObjectList<DynamicObject>| -> Vec<Option<String>> {
+        list.items
+            .iter()
+            .map(|object| object.metadata.resource_version.clone())
+            .collect()
+    };
+    let before = versions(&listed);
+    assert!(
+        listed
+            .items
+            .iter()
+            .all(|object| object.data["status"]["parents"][0]["conditions"][0]["status"] == "True")
+    );
+    drop(wired);
+
+    let wired = Wired::start(&cluster, settings("example.com/thousand")).await;
+    wired.writer.set_leader(true);
+    wired.want(wishes(true));
+    wired.settled().await;
+    let report = wired.writer.report();
+    assert_eq!((report.total_writes(), report.queued), (0, 0), "{report:#?}");
+    let listed = api(&client, Kind::HttpRoute, "thousand")
+        .list(&ListParams::default())
+        .await
+        .unwrap();
+    assert_eq!(versions(&listed), before);
+}
+
+#[tokio::test]
+async fn entries_of_two_controllers_that_write_at_once_all_survive() {
+    const COUNT: usize = 30;
+    const ROUNDS: i64 = 5;
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "two").await;
+    create_routes(&client, "two", COUNT).await;
+    let routes = || (0..COUNT).map(|number| name(Kind::HttpRoute, "two", &format!("r{number:04}")));
+    let controllers = ["example.com/one", "example.com/two"];
+    let mut writers = Vec::new();
+    for controller in controllers {
+        let mut wired = Wired::start(&cluster, settings(controller)).await;
+        wired.writer.set_leader(true);
+        writers.push(tokio::spawn(async move {
+            for round in 0..ROUNDS {
+                // Wishes that are overtaken, as a busy planner makes them.
+                for odd in [round % 2 == 0, round % 2 == 1] {
+                    let wishes = routes().map(|route| (route, Some(route_status(round, "edge", odd))));
+                    wired.want(wishes);
+                }
+                wired.linger(Duration::from_millis(50)).await;
+            }
+            wired.settled().await;
+            wired.linger(Duration::from_millis(300)).await;
+            wired.settled().await;
+            wired.writer.report()
+        }));
+    }
+    let mut conflicts = 0;
+    for writer in writers {
+        let report = writer.await.unwrap();
+        assert_eq!(report.failing_count, 0, "{report:#?}");
+        conflicts += report.conflicts;
+    }
+    assert!(conflicts > 0, "the two never met");
+    for route in routes() {
+        let mut found = entries(&get(&client, &route).await);
+        found.sort();
+        let expected = controllers.map(|controller| (controller.to_owned(), "False".to_owned()));
+        assert_eq!(found, expected, "{route}");
+    }
+}
+
+#[tokio::test]
+async fn a_condition_keeps_its_time_until_its_state_changes() {
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "times").await;
+    create(&client, Kind::HttpRoute, support::route("times", "r")).await;
+    let route = name(Kind::HttpRoute, "times", "r");
+    // What another process wrote an hour ago.
+    let old = "2026-01-01T00:00:00Z";
+    let condition =
+        |kind: &str| json!({"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": old});
+    let status = json!({"status": {"parents": [{"controllerName": "example.com/times", "parentRef": {"name": "edge"},
+        "conditions": [condition("Accepted"), condition("ResolvedRefs")]}]}});
+    let routes = api(&client, Kind::HttpRoute, "times");
+    routes
+        .patch_status("r", &PatchParams::default(), &Patch::Merge(&status))
+        .await
+        .unwrap();
+
+    let mut wired = Wired::start(&cluster, settings("example.com/times")).await;
+    wired.writer.set_leader(true);
+    wired.want([(route.clone(), Some(route_status(1, "edge", true)))]);
+    wired.settled().await;
+    let times = async || -> Vec<String> {
+        let found = get(&client, &route).await;
+        let conditions = found["status"]["parents"][0]["conditions"].as_array().unwrap().clone();
+        assert_eq!(found["status"]["parents"].as_array().unwrap().len(), 1);
+        conditions
+            .iter()
+            .map(|condition| condition["lastTransitionTime"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(times().await, [old, old], "only message and generation changed");
+    assert_eq!(wired.writer.report().total_writes(), 1);
+
+    wired.want([(route.clone(), Some(route_status(1, "edge", false)))]);
+    wired.settled().await;
+    let now = times().await;
+    assert!(now[0].as_str() > old && now[1] == old, "{now:?}");
+    wired.want([(route.clone(), None)]);
+    wired.settled().await;
+    assert_eq!(get(&client, &route).await["status"]["parents"], json!([]));
+    wired.linger(Duration::from_millis(200)).await;
+    assert_eq!(wired.writer.report().total_writes(), 3);
+}
+
+#[tokio::test]
+async fn what_somebody_else_breaks_is_mended_and_what_is_not_ours_is_cleaned_up() {
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "mend").await;
+    for route in ["ours", "stale"] {
+        create(&client, Kind::HttpRoute, support::route("mend", route)).await;
+    }
+    let entry = |controller: &str| {
+        json!({"controllerName": controller, "parentRef": {"name": "edge"}, "conditions": [{"type": "Accepted",
+            "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+    };
+    let write = async |route: &str, status: Value| {
+        let routes = api(&client, Kind::HttpRoute, "mend");
+        routes
+            .patch_status(route, &PatchParams::default(), &Patch::Merge(&status))
+            .await
+            .unwrap();
+    };
+    // An entry of ours from before the restart, on a route that is no longer ours.
+    write(
+        "stale",
+        json!({"status": {"parents": [entry("example.com/other"), entry("example.com/mend")]}}),
+    )
+    .await;
+    let mut wired = Wired::start(&cluster, settings("example.com/mend")).await;
+    let (ours, stale) = (
+        name(Kind::HttpRoute, "mend", "ours"),
+        name(Kind::HttpRoute, "mend", "stale"),
+    );
+    wired.want([(ours.clone(), Some(route_status(1, "edge", true)))]);
+    wired.linger(Duration::from_millis(200)).await;
+    assert_eq!(wired.writer.report().total_writes(), 0, "not the leader");
+    wired.writer.set_leader(true);
+    wired.settled().await;
+    assert_eq!(
+        entries(&get(&client, &ours).await),
+        [("example.com/mend".to_owned(), "True".to_owned())]
+    );
+    assert_eq!(
+        entries(&get(&client, &stale).await),
+        [("example.com/other".to_owned(), "True".to_owned())]
+    );
+
+    write("ours", json!({"status": {"parents": []}})).await;
+    support::eventually("the entry is back", async || {
+        wired.linger(Duration::from_millis(50)).await;
+        !entries(&get(&client, &ours).await).is_empty()
+    })
+    .await;
+    wired.writer.set_leader(false);
+    write("ours", json!({"status": {"parents": []}})).await;
+    wired.linger(Duration::from_millis(300)).await;
+    assert!(
+        entries(&get(&client, &ours).await).is_empty(),
+        "who is not the leader writes nothing"
+    );
+}
+
+fn gateway_status(generation: i64, reason: Reason) -> Status {
+    let programmed = match reason {
+        Reason::Programmed => Condition::holds(ConditionKind::Programmed, reason, "serving"),
+        _ => Condition::fails(ConditionKind::Programmed, reason, "it cannot be served"),
+    };
+    Status::Gateway(GatewayStatus {
+        generation,
+        addresses: Vec::new(),
+        conditions: vec![
+            Condition::holds(ConditionKind::Accepted, Reason::Accepted, "valid"),
+            programmed,
+        ],
+        listeners: Vec::new(),
+    })
+}
+
+fn gateway(namespace: &str, gateway: &str, class: &str) -> Value {
+    json!({"metadata": {"name": gateway, "namespace": namespace}, "spec": {"gatewayClassName": class,
+           "listeners": [{"name": "web", "port": 80, "protocol": "HTTP"}]}})
+}
+
+fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    conditions.iter().find(|condition| condition["type"] == kind).unwrap()
+}
+
+#[tokio::test]
+async fn gateways_and_classes_show_their_status_and_a_used_class_is_kept() {
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "whole").await;
+    let (class, edge) = (
+        name(Kind::GatewayClass, "", "whole"),
+        name(Kind::Gateway, "whole", "edge"),
+    );
+    create(
+        &client,
+        Kind::GatewayClass,
+        json!({"metadata": {"name": "whole"}, "spec": {"controllerName": "example.com/whole"}}),
+    )
+    .await;
+    create(&client, Kind::Gateway, gateway("whole", "edge", "whole")).await;
+    let mut wired = Wired::start(&cluster, settings("example.com/whole")).await;
+    wired.writer.set_leader(true);
+    let accepted = Status::GatewayClass(ClassStatus {
+        generation: 1,
+        conditions: vec![Condition::holds(ConditionKind::Accepted, Reason::Accepted, "ours")],
+    });
+    wired.writer.keep_class("whole", true);
+    wired.want([
+        (class.clone(), Some(accepted)),
+        (edge.clone(), Some(gateway_status(1, Reason::Programmed))),
+    ]);
+    wired.settled().await;
+    let found = get(&client, &class).await;
+    assert_eq!(condition(&found, "Accepted")["status"], "True");
+    assert_eq!(
+        found["metadata"]["finalizers"],
+        json!(["gateway-exists-finalizer.gateway.networking.k8s.io"])
+    );
+    let found = get(&client, &edge).await;
+    assert_eq!(condition(&found, "Programmed")["status"], "True");
+    assert_ne!(
+        condition(&found, "Programmed")["lastTransitionTime"],
+        "1970-01-01T00:00:00Z"
+    );
+
+    // Somebody's own condition stays beside ours.
+    let mut conditions = found["status"]["conditions"].as_array().unwrap().clone();
+    conditions.push(
+        json!({"type": "example.com/Painted", "status": "True", "reason": "Blue", "message": "",
+                           "lastTransitionTime": "2026-01-01T00:00:00Z"}),
+    );
+    let gateways = api(&client, Kind::Gateway, "whole");
+    let status = json!({"status": {"conditions": conditions}});
+    gateways
+        .patch_status("edge", &PatchParams::default(), &Patch::Merge(&status))
+        .await
+        .unwrap();
+    wired.linger(Duration::from_millis(200)).await;
+    let writes = wired.writer.report().total_writes();
+    wired.want([(edge.clone(), Some(gateway_status(1, Reason::Invalid)))]);
+    wired.settled().await;
+    assert_eq!(
+        wired.writer.report().total_writes(),
+        writes + 1,
+        "what others add is no reason to write"
+    );
+    let found = get(&client, &edge).await;
+    assert_eq!(condition(&found, "example.com/Painted")["reason"], "Blue");
+    assert_eq!(condition(&found, "Programmed")["status"], "False");
+
+    // No longer ours: what we said is taken back, unless somebody else has said something since.
+    wired.want([(edge.clone(), None)]);
+    wired.settled().await;
+    let found = get(&client, &edge).await;
+    assert_eq!(condition(&found, "Programmed")["status"], "Unknown", "{found:#}");
+
+    delete(&client, &class).await;
+    assert!(
+        get(&client, &class).await["metadata"]["deletionTimestamp"].is_string(),
+        "kept by the finalizer"
+    );
+    wired.writer.keep_class("whole", false);
+    let classes = api(&client, Kind::GatewayClass, "");
+    support::eventually("the class is gone with its last Gateway", async || {
+        wired.linger(Duration::from_millis(20)).await;
+        classes.get_opt("whole").await.unwrap().is_none()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn trouble_and_its_end_are_told_as_events_and_not_twice() {
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "events").await;
+    create(&client, Kind::Gateway, gateway("events", "edge", "c")).await;
+    let edge = name(Kind::Gateway, "events", "edge");
+    let wired = Wired::start(&cluster, WriterSettings::new("example.com/events", "replica-1")).await;
+    wired.writer.set_leader(true);
+    for reason in [Reason::Programmed, Reason::Invalid, Reason::Programmed, Reason::Invalid] {
+        wired.want([(edge.clone(), Some(gateway_status(1, reason)))]);
+        wired.settled().await;
+    }
+    let resource = ApiResource {
+        group: "events.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        api_version: "events.k8s.io/v1".to_owned(),
+        kind: "Event".to_owned(),
+        plural: "events".to_owned(),
+    };
+    let events: Api<DynamicObject> = Api::namespaced_with(client.clone(), "events", &resource);
+    support::eventually("two Events", async || wired.writer.report().events == 2).await;
+    let mut told: Vec<(Value, Value, Value)> = Vec::new();
+    for event in events.list(&ListParams::default()).await.unwrap() {
+        assert_eq!(event.data["regarding"]["name"], "edge");
+        assert_eq!(event.data["reportingInstance"], "replica-1");
+        told.push((
+            event.data["type"].clone(),
+            event.data["reason"].clone(),
+            event.data["note"].clone(),
+        ));
+    }
+    told.sort_by_key(|(kind, _, _)| kind.to_string());
+    let expected = [
+        (json!("Normal"), json!("Programmed"), json!("serving")),
+        (json!("Warning"), json!("Invalid"), json!("it cannot be served")),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(wired.writer.report().events_dropped, 2, "one of a kind in a minute");
+}
+
+#[tokio::test]
+async fn a_write_that_is_refused_is_reported_and_tried_again() {
+    let plane = Plane::shared().await;
+    let client = plane.client().await;
+    namespace(&client, "refused").await;
+    create_routes(&client, "refused", 2).await;
+    let reading = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]);
+    support::allow(&client, "scribe", None, reading).await;
+    let wired = Wired::start(&plane.cluster_as("scribe").await, settings("example.com/refused")).await;
+    wired.writer.set_leader(true);
+    let route = name(Kind::HttpRoute, "refused", "r0000");
+    wired.want([(route.clone(), Some(route_status(1, "edge", true)))]);
+    support::eventually("the failure is reported", async || {
+        wired.writer.report().failing_count == 1
+    })
+    .await;
+    let report = wired.writer.report();
+    let failing = &report.failing[0];
+    assert_eq!(
+        (failing.object.as_str(), failing.action, failing.reason.as_str()),
+        ("HTTPRoute refused/r0000", "status", "Forbidden")
+    );
+    assert!(failing.message.contains("cannot patch"), "{}", failing.message);
+    assert!(report.failures[&("HTTPRoute", "Forbidden".to_owned())] >= 1);
+    assert_eq!(report.total_writes(), 0);
+
+    let writing = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]}]);
+    support::allow(&client, "scribe", None, writing).await;
+    support::eventually("it is written", async || wired.writer.report().total_writes() == 1).await;
+    assert_eq!(wired.writer.report().failing_count, 0);
+    assert_eq!(entries(&get(&client, &route).await).len(), 1);
+}
+
+#[tokio::test]
+async fn the_regular_comparison_finds_what_no_event_told() {
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "sweep").await;
+    create_routes(&client, "sweep", 3).await;
+    let often = WriterSettings {
+        sweep: Duration::from_millis(300),
+        sweep_moment: Duration::from_millis(300),
+        ..settings("example.com/sweep")
+    };
+    let wired = Wired::start(&cluster, often).await;
+    wired.writer.set_leader(true);
+    let routes: Vec<ObjectName> = (0..3)
+        .map(|number| name(Kind::HttpRoute, "sweep", &format!("r{number:04}")))
+        .collect();
+    wired.want(
+        routes
+            .iter()
+            .map(|route| (route.clone(), Some(route_status(1, "edge", true)))),
+    );
+    wired.settled().await;
+    // The watch is not read from here on, as if its events were lost. Routes of other tests are behind too.
+    let writes = wired.writer.report().total_writes();
+    let status = json!({"status": {"parents": []}});
+    let api = api(&client, Kind::HttpRoute, "sweep");
+    api.patch_status("r0001", &PatchParams::default(), &Patch::Merge(&status))
+        .await
+        .unwrap();
+    support::eventually_within(SOON, "the difference is found and mended", async || {
+        wired.writer.report().total_writes() > writes && !entries(&get(&client, &routes[1]).await).is_empty()
+    })
+    .await;
+    assert!(wired.writer.report().drift >= 1);
+}
+
+#[tokio::test]
+async fn a_hundred_edits_end_with_the_newest_status() {
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "newest").await;
+    create_routes(&client, "newest", 10).await;
+    let mut wired = Wired::start(&cluster, settings("example.com/newest")).await;
+    wired.writer.set_leader(true);
+    let routes: Vec<ObjectName> = (0..10)
+        .map(|number| name(Kind::HttpRoute, "newest", &format!("r{number:04}")))
+        .collect();
+    let edits = tokio::spawn({
+        let (client, routes) = (client.clone(), routes.clone());
+        async move {
+            for edit in 0..10 {
+                let change = json!({"spec": {"hostnames": [format!("h{edit}.example")]}});
+                stream::iter(&routes)
+                    .for_each_concurrent(4, async |route| drop(merge(&client, route, &change).await))
+                    .await;
+            }
+        }
+    });
+    let deadline = tokio::time::Instant::now() + SOON;
+    loop {
+        let batch = tokio::time::timeout(Duration::from_millis(100), wired.followed.watch.next()).await;
+        if let Ok(Some(batch)) = batch {
+            wired.take(batch);
+        }
+        let generation = |route: &ObjectName| wired.followed.objects[route].metadata().generation.unwrap();
+        let wishes: Vec<_> = routes
+            .iter()
+            .map(|route| (route.clone(), Some(route_status(generation(route), "edge", true))))
+            .collect();
+        wired.want(wishes);
+        if edits.is_finished() && routes.iter().all(|route| generation(route) == 11) {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "the edits never ended");
+    }
+    edits.await.unwrap();
+    wired.settled().await;
+    for route in &routes {
+        let found = get(&client, route).await;
+        let condition = &found["status"]["parents"][0]["conditions"][0];
+        assert_eq!(
+            (&condition["observedGeneration"], &found["metadata"]["generation"]),
+            (&json!(11), &json!(11))
+        );
+    }
+}

@@ -1,0 +1,22 @@
+# Becomes a container: called in the pod's network namespace and in mount and host name namespaces of its own.
+#
+# $1 is an empty folder, $2 the pod's folder, $3 the script to go on with (below the pod's folder), $4 the pod's name; then
+# comes the image's program. The container sees this machine's files, but what it writes goes to memory and is gone with
+# it; the places where the machine keeps what is private or running are empty.
+set -e
+cd /
+echo "$4" >/proc/sys/kernel/hostname
+# As container runtimes do: a container may listen on any port, whoever it runs as.
+echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start
+mount -t tmpfs -o mode=755 tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
+for folder in proc sys dev; do mount --rbind "/$folder" "$1/root/$folder"; done
+for folder in tmp run home root; do
+    if [ -d "/$folder" ]; then mount -t tmpfs -o mode=1777 tmpfs "$1/root/$folder"; fi
+done
+mkdir "$1/root/.pod"
+mount --bind "$2" "$1/root/.pod"
+: >"$1/root/.program"
+mount --bind "$5" "$1/root/.program"
+exec chroot "$1/root" /bin/sh "/.pod/$3"

@@ -1,0 +1,101 @@
+//! The programs of Kubernetes, built from its published Go modules once per version.
+//!
+//! `crates/testbed/kubernetes` is the Go module that pins them. Building takes about twenty minutes on two processors.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+
+use super::super::state;
+use crate::say;
+
+const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kubectl"];
+
+/// What pins the version.
+const GO_MOD: &str = include_str!("../../../kubernetes/go.mod");
+
+/// Longer than any build takes, also by somebody else.
+const BUILD: Duration = Duration::from_hours(2);
+
+/// The folder with the programs.
+pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {
+    let version = version(GO_MOD).context("go.mod names no version of Kubernetes")?;
+    let folder = cache.join(format!("kubernetes-{version}"));
+    if PROGRAMS.iter().all(|program| folder.join(program).is_file()) {
+        return Ok(folder);
+    }
+    say(format_args!(
+        "setting up: Kubernetes {version}, built into {} (once, about twenty minutes on two processors)",
+        folder.display()
+    ));
+    let _lock = state::wait_for_lock(&cache.join(format!("kubernetes-{version}.lock")), BUILD)?;
+    fs::create_dir_all(&folder)?;
+    for program in PROGRAMS {
+        if !folder.join(program).is_file() {
+            build(program, version, &folder)?;
+        }
+    }
+    Ok(folder)
+}
+
+fn build(program: &str, version: &str, folder: &Path) -> anyhow::Result<()> {
+    say(format_args!("setting up: building {program} {version}"));
+    let started = Instant::now();
+    let part = folder.join(format!("{program}.part"));
+    let mut command = Command::new("go");
+    command
+        .args(["build", "-trimpath", "-ldflags", &linker_flags(version), "-o"])
+        .arg(&part)
+        .arg(format!("k8s.io/kubernetes/cmd/{program}"))
+        .env("CGO_ENABLED", "0")
+        .current_dir(super::go_module());
+    let status = command.status().context("cannot start go")?;
+    ensure!(status.success(), "go could not build {program}: {status}");
+    fs::rename(&part, folder.join(program))?;
+    say(format_args!(
+        "setting up: built {program} in {} s",
+        started.elapsed().as_secs()
+    ));
+    Ok(())
+}
+
+/// Without these the programs would say that they are of no version, and the API server would refuse to serve.
+fn linker_flags(version: &str) -> String {
+    let mut numbers = version.split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let base = "k8s.io/component-base/version";
+    format!(
+        "-s -w -X {base}.gitVersion=v{version} -X k8s.io/client-go/pkg/version.gitVersion=v{version} \
+         -X {base}.gitMajor={major} -X {base}.gitMinor={minor}"
+    )
+}
+
+/// The version that a go.mod requires.
+fn version(go_mod: &str) -> Option<&str> {
+    go_mod
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("require k8s.io/kubernetes v").map(str::trim))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GO_MOD, linker_flags, version};
+
+    #[test]
+    fn the_module_pins_a_version() {
+        let version = version(GO_MOD).unwrap();
+        assert_eq!(version.split('.').count(), 3, "{version}");
+    }
+
+    #[test]
+    fn programs_are_told_their_version() {
+        let flags = linker_flags("1.36.3");
+        assert!(flags.contains("version.gitVersion=v1.36.3 "), "{flags}");
+        assert!(flags.ends_with("version.gitMinor=36"), "{flags}");
+    }
+}

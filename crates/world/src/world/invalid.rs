@@ -1,0 +1,54 @@
+//! Objects that an API server has accepted and that our types cannot read.
+//!
+//! They are there, so their status must say what is wrong with them; what they declare is not known, so nothing of it is
+//! done. What was salvaged is enough to find out whose they are.
+
+use gatewright_api::{Kind, Object, ObjectName};
+
+use super::World;
+use crate::object::{Config, Gateway, GatewayClass, HttpRoute, Refusal};
+
+/// So much of an error is shown; it may quote what it could not read.
+const LONGEST_ERROR: usize = 1000;
+
+impl World {
+    /// Takes in an object that cannot be read. A GatewayClass, a Gateway and an HTTPRoute show the error; a GatewayConfig
+    /// leaves its last good settings in force; other kinds count as absent. It is deleted like any other.
+    pub fn apply_invalid(&mut self, name: &ObjectName, salvaged: Option<&Object>, error: &str) {
+        let key = self.names.key(&name.namespace, &name.name);
+        let shown: String = error.chars().take(LONGEST_ERROR).collect();
+        let refusal = Refusal::invalid("object", format!("cannot be read: {shown}"));
+        match (name.kind, salvaged) {
+            (Kind::GatewayClass, Some(Object::GatewayClass(class))) => {
+                let class = GatewayClass::reduce(class, &mut self.names);
+                let refusal = Some(refusal);
+                self.put_class(&key.name, Some(GatewayClass { refusal, ..class }));
+            }
+            (Kind::Gateway, Some(Object::Gateway(gateway))) => {
+                let gateway = Gateway::reduce(gateway, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_gateway(&key, Some(Gateway { refusals, ..gateway }));
+            }
+            (Kind::HttpRoute, Some(Object::HttpRoute(route))) => {
+                let route = HttpRoute::reduce(route, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_route(&key, Some(HttpRoute { refusals, ..route }));
+            }
+            (Kind::GatewayConfig, _) => {
+                let refusals = Box::new([refusal]);
+                self.put_config(
+                    key,
+                    Config {
+                        refusals,
+                        ..Config::default()
+                    },
+                );
+            }
+            // Nothing was salvaged: whatever was known of it holds no longer.
+            _ => self.delete(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
