@@ -323,7 +323,7 @@ pub fn down(name: &str) -> anyhow::Result<bool> {
             );
         }
         owner.signal(rustix::process::Signal::TERM)?;
-        let patience = Duration::from_secs(60);
+        let patience = Duration::from_mins(1);
         let started = Instant::now();
         while owner.is_alive() {
             if started.elapsed() > patience {

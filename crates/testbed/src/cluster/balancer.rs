@@ -58,11 +58,11 @@ struct Serving {
 
 /// Starts to serve, as long as `tasks` lives.
 pub(super) fn start(client: Client, subnet: Subnet, tasks: &mut JoinSet<()>) {
-    let (sender, changes) = watch::channel(0);
-    let changed = Arc::new(sender);
+    let (sender, receiver) = watch::channel(0);
+    let sender = Arc::new(sender);
     let balancer = Balancer {
-        services: watched(Api::all(client.clone()), &changed, tasks),
-        slices: watched(Api::all(client.clone()), &changed, tasks),
+        services: watched(Api::all(client.clone()), &sender, tasks),
+        slices: watched(Api::all(client.clone()), &sender, tasks),
         pool: Pool::new(subnet.balancers()),
         fronts: HashMap::new(),
         tasks: JoinSet::new(),
@@ -70,7 +70,7 @@ pub(super) fn start(client: Client, subnet: Subnet, tasks: &mut JoinSet<()>) {
         complaints: BTreeMap::new(),
         client,
     };
-    tasks.spawn(balancer.run(changes));
+    tasks.spawn(balancer.run(receiver));
 }
 
 struct Balancer {

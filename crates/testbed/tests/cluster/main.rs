@@ -3,6 +3,12 @@
 //! Most tests share one cluster and have a namespace of their own in it; those about starting and ending have clusters of
 //! their own.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
 mod api_server;
 mod lifecycle;
 mod pods;
