@@ -224,17 +224,15 @@ impl Candidate {
         }
         let transitions = field("leaseTransitions").and_then(Value::as_i64).unwrap_or(0);
         let acquired = text("acquireTime");
-        let mut spec = json!({
+        let is_kept = is_ours && !acquired.is_empty();
+        let now = now();
+        let spec = json!({
             "holderIdentity": self.settings.identity,
             "leaseDurationSeconds": self.seconds(),
-            "renewTime": now(),
+            "acquireTime": if is_kept { acquired } else { &now },
+            "renewTime": now,
+            "leaseTransitions": transitions + i64::from(!is_kept),
         });
-        if is_ours && !acquired.is_empty() {
-            spec["acquireTime"] = json!(acquired);
-        } else {
-            spec["acquireTime"] = spec["renewTime"].clone();
-            spec["leaseTransitions"] = json!(transitions + 1);
-        }
         let made = self.patch(found.resource_version(), spec).await;
         self.took(made, started)
     }

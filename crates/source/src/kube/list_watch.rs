@@ -26,7 +26,7 @@ use super::{failure, raw::Raw};
 
 const PAGE: u32 = 500;
 /// A page is there after this long, or something is wrong.
-const LIST_PATIENCE: Duration = Duration::from_secs(60);
+const LIST_PATIENCE: Duration = Duration::from_mins(1);
 /// The beginning of an answer to a watch.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 /// The API server ends a watch after so many seconds.
@@ -244,14 +244,11 @@ impl Events {
         let State::Watching { version, lines } = &mut self.state else {
             return Ok(None);
         };
-        let line = match tokio::time::timeout(SILENCE, lines.next()).await {
-            Ok(Some(line)) => line,
+        let Ok(Some(line)) = tokio::time::timeout(SILENCE, lines.next()).await else {
             // Ended, cut or dead: resumed from the last version, which tells why if it cannot be.
-            Ok(None) | Err(_) => {
-                let version = std::mem::take(version);
-                self.state = State::Known { version };
-                return Ok(None);
-            }
+            let version = std::mem::take(version);
+            self.state = State::Known { version };
+            return Ok(None);
         };
         let event = match serde_json::from_slice::<WatchEvent<Raw>>(&line) {
             Ok(event) => event,
@@ -286,9 +283,9 @@ async fn refusal(answer: Response<Body>) -> Box<Status> {
     let code = answer.status().as_u16();
     let reason = answer.status().canonical_reason().unwrap_or_default().replace(' ', "");
     let body = Limited::new(answer.into_body(), LONGEST_REFUSAL).collect();
-    let body = match tokio::time::timeout(START_PATIENCE, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        _ => Default::default(),
+    let body: Vec<u8> = match tokio::time::timeout(START_PATIENCE, body).await {
+        Ok(Ok(body)) => body.to_bytes().into(),
+        _ => Vec::new(),
     };
     let status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
         // From something between us and the API server, or from a path that it does not have.

@@ -103,7 +103,7 @@ impl Writer {
     pub fn observe(&self, observed: Vec<Observed>) {
         let mut state = self.shared.lock();
         for Observed { name, seen } in observed {
-            state.observe(name, seen);
+            state.observe(&name, seen);
         }
         self.shared.wake(state);
     }
@@ -129,7 +129,7 @@ impl Writer {
             name: class.to_owned(),
         };
         let mut state = self.shared.lock();
-        state.keep(name, is_used);
+        state.keep(&name, is_used);
         self.shared.wake(state);
     }
 

@@ -29,7 +29,7 @@ pub(super) async fn follow(client: Client, changed: watch::Sender<u64>) {
         ..Selection::default()
     };
     let mut events = Events::new(client, &resource, selection);
-    let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
+    let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(5));
     let mut is_complaining = false;
     loop {
         let raw = match events.next().await {

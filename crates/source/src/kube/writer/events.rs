@@ -21,7 +21,7 @@ use crate::kube::{failure, raw::Raw};
 
 /// More than this are not kept.
 const MOST_WAITING: usize = 1000;
-const PER_OBJECT_AND_REASON: Duration = Duration::from_secs(60);
+const PER_OBJECT_AND_REASON: Duration = Duration::from_mins(1);
 const RATE: f64 = 10.0;
 const BURST: u32 = 50;
 /// What the API server takes.
@@ -217,15 +217,14 @@ async fn publish(shared: &Shared, event: &Event) -> Result<(), ::kube::Error> {
     let namespace = namespace_of(object);
     let api: Api<Raw> = Api::namespaced_with(shared.cluster.client(), namespace, &resource);
     let about = shared.cluster.served(object.kind);
-    let mut regarding = json!({
+    let regarding = json!({
         "apiVersion": about.api_version,
         "kind": about.kind,
+        // A class has none, and says so by null.
+        "namespace": Some(&object.namespace).filter(|namespace| !namespace.is_empty()),
         "name": object.name,
         "uid": uid,
     });
-    if !object.namespace.is_empty() {
-        regarding["namespace"] = json!(object.namespace);
-    }
     let value = json!({
         "apiVersion": resource.api_version,
         "kind": resource.kind,

@@ -37,7 +37,7 @@ pub(super) async fn write(shared: &Shared, name: &ObjectName) -> Result<(), Trou
                 let mut state = shared.lock();
                 state.count_write(name.kind.as_str(), "finalizer");
                 let seen = Seen::of(name.kind, &written, &shared.settings.controller);
-                state.observe(name.clone(), Some(seen));
+                state.observe(name, Some(seen));
                 return Ok(());
             }
             Err(error) if jobs::is_gone(&error) => return Ok(()),
@@ -48,7 +48,7 @@ pub(super) async fn write(shared: &Shared, name: &ObjectName) -> Result<(), Trou
             Ok(found) => {
                 let current = Seen::of(name.kind, &found, &shared.settings.controller);
                 let uid = current.uid.clone();
-                shared.lock().observe(name.clone(), Some(current.clone()));
+                shared.lock().observe(name, Some(current.clone()));
                 if uid != seen.uid || due(shared, name).is_none() {
                     return Ok(());
                 }

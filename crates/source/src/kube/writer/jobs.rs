@@ -29,7 +29,7 @@ pub(super) struct Trouble {
 }
 
 /// The longest wait before a write that keeps failing is tried again.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_mins(5);
 
 impl Trouble {
     pub(super) fn new(reason: &str, message: impl Into<String>) -> Self {

@@ -162,15 +162,15 @@ fn is_same_parent(one: &Value, other: &Value) -> bool {
 
 /// Hashes a list whose order says nothing.
 fn hash_set<'a>(items: impl Iterator<Item = &'a Value>, hasher: &mut impl Hasher) {
-    let mut hashes: Vec<u64> = items
+    let mut parts: Vec<u64> = items
         .map(|item| {
             let mut hasher = ahash::AHasher::default();
             hash_value(item, &mut hasher);
             hasher.finish()
         })
         .collect();
-    hashes.sort_unstable();
-    hashes.hash(hasher);
+    parts.sort_unstable();
+    parts.hash(hasher);
 }
 
 fn hash_field(key: &str, value: &Value, hasher: &mut impl Hasher) {

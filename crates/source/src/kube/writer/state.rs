@@ -62,9 +62,9 @@ pub(super) struct Counters {
 }
 
 impl State {
-    pub(super) fn observe(&mut self, name: ObjectName, seen: Option<Seen>) {
+    pub(super) fn observe(&mut self, name: &ObjectName, seen: Option<Seen>) {
         let Some(seen) = seen else {
-            self.forget(&name);
+            self.forget(name);
             return;
         };
         let entry = self.objects.entry(name.clone()).or_default();
@@ -76,16 +76,16 @@ impl State {
         let is_unsaid = matches!(entry.want, Want::Unsaid);
         let needs_status = entry.needs_status(name.kind);
         if is_other {
-            self.judge_owned_of(&name);
+            self.judge_owned_of(name);
         }
         if is_unsaid {
             // The plan of the batch it came with will say whether it is ours.
             if needs_status {
                 self.unjudged.push(name.clone());
             }
-            self.judge_finalizer(&name);
+            self.judge_finalizer(name);
         } else {
-            self.judge(&name);
+            self.judge(name);
         }
     }
 
@@ -131,9 +131,9 @@ impl State {
         }
     }
 
-    pub(super) fn keep(&mut self, name: ObjectName, keep: bool) {
+    pub(super) fn keep(&mut self, name: &ObjectName, keep: bool) {
         self.objects.entry(name.clone()).or_default().keep = Some(keep);
-        self.judge_finalizer(&name);
+        self.judge_finalizer(name);
     }
 
     pub(super) fn planned(&mut self) {

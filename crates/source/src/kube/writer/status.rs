@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use ::kube::api::{GetParams, Patch, PatchParams};
+use ::kube::{
+    Api,
+    api::{GetParams, Patch, PatchParams},
+};
 use gatewright_api::{Kind, ObjectName};
 use gatewright_world::desired::{self, Stamps, Status};
 use jiff::Timestamp;
@@ -75,29 +78,12 @@ pub(super) async fn write(shared: &Shared, name: &ObjectName) -> Result<(), Trou
     };
     let mut is_certain = false;
     for _ in 0..MOST_CONFLICTS {
-        let (shown, version) = match base.take() {
-            Some(base) => base,
-            None => {
-                // What was seen is in the server's cache; after a conflict only the newest will do.
-                let asked = if is_certain {
-                    GetParams::default()
-                } else {
-                    GetParams::at(&seen.resource_version)
-                };
-                match failure::within(PATIENCE, api.get_with(&name.name, &asked)).await {
-                    Ok(found) if found.uid() != &*seen.uid => return Ok(()),
-                    Ok(found) => {
-                        let current = Seen::of(name.kind, &found, controller);
-                        if is_shown(name.kind, &wish, &current) {
-                            record(shared, name, current, None);
-                            return Ok(());
-                        }
-                        (found.status().clone(), found.resource_version().to_owned())
-                    }
-                    Err(error) if jobs::is_gone(&error) => return Ok(()),
-                    Err(error) => return Err(Trouble::of(&error)),
-                }
-            }
+        let from = match base.take() {
+            Some(from) => Some(from),
+            None => read(shared, &api, name, &wish, &seen, is_certain).await?,
+        };
+        let Some((shown, version)) = from else {
+            return Ok(());
         };
         let merged = shown::merge(name.kind, &shown, &wanted, controller, &now);
         let change = json!({
@@ -120,6 +106,36 @@ pub(super) async fn write(shared: &Shared, name: &ObjectName) -> Result<(), Trou
         }
     }
     Err(Trouble::new("Conflict", "somebody else keeps writing the same object"))
+}
+
+/// The status and version to write from; nothing when the object is gone or already shows what is wanted.
+async fn read(
+    shared: &Shared,
+    api: &Api<Raw>,
+    name: &ObjectName,
+    wish: &Wish,
+    seen: &Seen,
+    is_certain: bool,
+) -> Result<Option<(Value, String)>, Trouble> {
+    // What was seen is in the server's cache; after a conflict only the newest will do.
+    let asked = if is_certain {
+        GetParams::default()
+    } else {
+        GetParams::at(&seen.resource_version)
+    };
+    match failure::within(PATIENCE, api.get_with(&name.name, &asked)).await {
+        Ok(found) if found.uid() != &*seen.uid => Ok(None),
+        Ok(found) => {
+            let current = Seen::of(name.kind, &found, &shared.settings.controller);
+            if is_shown(name.kind, wish, &current) {
+                record(shared, name, current, None);
+                return Ok(None);
+            }
+            Ok(Some((found.status().clone(), found.resource_version().to_owned())))
+        }
+        Err(error) if jobs::is_gone(&error) => Ok(None),
+        Err(error) => Err(Trouble::of(&error)),
+    }
 }
 
 /// What is wanted and shown now, if the two differ.

@@ -57,7 +57,7 @@ async fn sweep(shared: &Shared) {
             tracing::warn!(object = %name, is_behind, "differs from what the watch told");
         }
         if is_behind {
-            state.observe(name, listed);
+            state.observe(&name, listed);
         } else if is_different && state.is_active() {
             state.queue.push_gently(job);
         }

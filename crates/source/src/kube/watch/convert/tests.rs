@@ -82,7 +82,7 @@ fn what_nobody_reads_is_dropped_and_an_older_version_is_read() {
     let metadata = object.metadata();
     assert_eq!(metadata.managed_fields, None);
     assert_eq!(
-        metadata.annotations.as_ref().map(|annotations| annotations.len()),
+        metadata.annotations.as_ref().map(std::collections::BTreeMap::len),
         Some(1)
     );
 }

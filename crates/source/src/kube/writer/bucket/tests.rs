@@ -17,6 +17,6 @@ fn a_burst_is_followed_by_the_steady_rate() {
         "{wait:?}"
     );
     assert!(bucket.take(start + Duration::from_millis(101)).is_ok());
-    let later = start + Duration::from_secs(60);
+    let later = start + Duration::from_mins(1);
     assert_eq!((0..10).filter(|_| bucket.take(later).is_ok()).count(), 3);
 }

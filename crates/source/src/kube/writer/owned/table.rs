@@ -22,9 +22,9 @@ use crate::kube::{
 
 /// The wait between the first correction of an object and the second.
 const FIRST_CORRECTION: Duration = Duration::from_millis(500);
-const LONGEST_CORRECTION: Duration = Duration::from_secs(300);
+const LONGEST_CORRECTION: Duration = Duration::from_mins(5);
 /// After so long, corrections are counted from the beginning.
-const FORGIVEN: Duration = Duration::from_secs(1800);
+const FORGIVEN: Duration = Duration::from_mins(30);
 
 #[derive(Debug, Default)]
 pub(in crate::kube::writer) struct Owned {

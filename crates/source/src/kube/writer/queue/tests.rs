@@ -39,7 +39,7 @@ fn a_job_pushed_while_running_runs_again_at_once() {
     let running = queue.pop(now).unwrap();
     queue.push(job(Kind::HttpRoute, "a"));
     assert_eq!(queue.pop(now), None, "never two at a time");
-    queue.done(running, Some(now + Duration::from_secs(60)));
+    queue.done(running, Some(now + Duration::from_mins(1)));
     assert_eq!(queue.pop(now), Some(job(Kind::HttpRoute, "a")));
 }
 

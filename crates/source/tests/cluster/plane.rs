@@ -186,7 +186,7 @@ impl Plane {
             let asked = tokio::time::timeout(Duration::from_secs(5), client.request_text(request)).await;
             matches!(asked, Ok(Ok(text)) if text == "ok")
         };
-        support::eventually_within(Duration::from_secs(120), "the API server is ready", is_ready).await;
+        support::eventually_within(Duration::from_mins(2), "the API server is ready", is_ready).await;
     }
 
     /// Takes the API server away, as a crash does.

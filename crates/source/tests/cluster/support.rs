@@ -25,7 +25,7 @@ use kube::{
 use serde_json::{Value, json};
 
 /// A deadline for what takes a moment on an idle machine: tests share theirs.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// Waits until something holds.
 pub(crate) async fn eventually(what: &str, holds: impl AsyncFnMut() -> bool) {
@@ -385,6 +385,16 @@ pub(crate) fn route_status(generation: i64, gateway: &str, is_accepted: bool) ->
         .into(),
         dangling: [].into(),
     })
+}
+
+/// Whose entries a route's status has, and what each says first.
+pub(crate) fn entries(route: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let parents = route["status"]["parents"].as_array().cloned().unwrap_or_default();
+    parents
+        .iter()
+        .map(|entry| (text(&entry["controllerName"]), text(&entry["conditions"][0]["status"])))
+        .collect()
 }
 
 /// Lets a user do something, everywhere or in one namespace.

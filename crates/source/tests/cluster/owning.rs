@@ -73,9 +73,9 @@ async fn an_owned_object_is_made_mended_changed_and_deleted() {
         found["metadata"]["labels"],
         json!({"app.kubernetes.io/managed-by": "gatewright", "tier": "edge"})
     );
-    let owner = &found["metadata"]["ownerReferences"][0];
+    let reference = &found["metadata"]["ownerReferences"][0];
     assert_eq!(
-        (&owner["kind"], &owner["uid"], &owner["controller"]),
+        (&reference["kind"], &reference["uid"], &reference["controller"]),
         (&json!("Gateway"), &uid, &json!(true))
     );
     assert_eq!(wired.writer.report().total_writes(), 1);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use gatewright_api::{Kind, Object};
 use gatewright_source::kube::{ConnectSettings, Standing, connect};
-use kube::api::DynamicObject;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams};
 use serde_json::{Value, json};
 
 use crate::{
@@ -146,7 +146,7 @@ async fn kinds_that_are_not_installed_count_as_empty_until_they_are() {
 
     let definitions = support::definitions_api(&client);
     definitions
-        .delete("httproutes.gateway.networking.k8s.io", &Default::default())
+        .delete("httproutes.gateway.networking.k8s.io", &DeleteParams::default())
         .await
         .unwrap();
     followed
@@ -156,15 +156,17 @@ async fn kinds_that_are_not_installed_count_as_empty_until_they_are() {
 }
 
 async fn older_versions_are_read(client: &kube::Client, followed: &mut Followed) {
-    let mut resource = support::resource(Kind::ReferenceGrant);
-    resource.api_version = "gateway.networking.k8s.io/v1beta1".to_owned();
-    resource.version = "v1beta1".to_owned();
+    let resource = ApiResource {
+        api_version: "gateway.networking.k8s.io/v1beta1".to_owned(),
+        version: "v1beta1".to_owned(),
+        ..support::resource(Kind::ReferenceGrant)
+    };
     let grants: kube::Api<DynamicObject> = kube::Api::namespaced_with(client.clone(), "late", &resource);
     let grant = json!({"apiVersion": resource.api_version, "kind": "ReferenceGrant", "metadata": {"name": "g"},
         "spec": {"from": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "a"}],
                  "to": [{"group": "", "kind": "Service"}]}});
     grants
-        .create(&Default::default(), &serde_json::from_value(grant).unwrap())
+        .create(&PostParams::default(), &serde_json::from_value(grant).unwrap())
         .await
         .unwrap();
     let grant = name(Kind::ReferenceGrant, "late", "g");
