@@ -168,6 +168,13 @@ fn judge(
             format!("GatewayClass {} is not accepted; its conditions say why", gateway.class),
         ));
     };
+    // Before its settings: of one that cannot be read they are not known, and its Service stays as it is.
+    if let Some(refusal) = gateway.refusals.first() {
+        return Err(Trouble::new(
+            Reason::Invalid,
+            format!("{}: {}", refusal.field, refusal.message),
+        ));
+    }
     let merged = config::merge(world, settings, key, gateway, config.as_ref())
         .map_err(|message| Trouble::new(Reason::InvalidParameters, message))?;
     frame.http = merged.http;
@@ -197,12 +204,6 @@ fn judge(
             )
         })?;
         frame.fixed.push(address);
-    }
-    if let Some(refusal) = gateway.refusals.first() {
-        return Err(Trouble::new(
-            Reason::Invalid,
-            format!("{}: {}", refusal.field, refusal.message),
-        ));
     }
     Ok(merged
         .trouble

@@ -7,8 +7,8 @@ use super::{Assignment, Entry, Frame, ListenerFrame, Trouble, targets::RANGE};
 
 /// How far a servable listener has come.
 pub(super) enum Progress {
-    /// At least one replica accepts connections for it.
-    Listening,
+    /// At least one replica accepts connections for it. With those that cannot, and why.
+    Listening(Option<String>),
     /// None has opened it yet.
     Pending,
     /// None could open it.
@@ -59,10 +59,11 @@ pub(super) fn progress(
     // The port may change without a new generation, with the settings of its class.
     let is_open = |fact: &ListenerFact| {
         fact.generation == frame.generation
-            && matches!(&fact.state, ListenerState::Listening(bound) if bound.iter().all(|bound| bound.port() == bind))
+            && matches!(&fact.state, ListenerState::Listening(bound)
+                if !bound.is_empty() && bound.iter().all(|bound| bound.port() == bind))
     };
     if world.instances(&listener.origin).any(|(_, fact)| is_open(fact)) {
-        return Progress::Listening;
+        return Progress::Listening(missing(world, frame, listener));
     }
     let Some(ListenerFact {
         state: ListenerState::Failed { address, failure },
@@ -84,4 +85,25 @@ pub(super) fn progress(
         trouble: Trouble::new(reason, message),
         of_gateway,
     })
+}
+
+/// The replicas that could not open a listener: the first with the reason, the others counted.
+fn missing(world: &World, frame: &Frame, listener: &ListenerFrame) -> Option<String> {
+    let mut failed = world.replicas().filter_map(|(name, replica)| {
+        let fact = replica.facts.get(&listener.origin)?;
+        match &fact.state {
+            ListenerState::Failed { address, failure } if fact.generation == frame.generation => {
+                Some((name, address, failure))
+            }
+            ListenerState::Failed { .. } | ListenerState::Listening(_) => None,
+        }
+    });
+    let (name, address, failure) = failed.next()?;
+    let others = match failed.count() {
+        0 => String::new(),
+        count => format!(", nor by {count} more"),
+    };
+    Some(format!(
+        "replica {name}, where {address} cannot be opened: {failure}{others}"
+    ))
 }

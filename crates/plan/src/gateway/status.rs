@@ -33,7 +33,9 @@ pub(crate) fn status(
     let listeners =
         listeners.map(|(index, listener)| listener_status(world, frame, listener, table.attached(index), assignment));
     let mut addresses = match &frame.entry {
-        Entry::LoadBalancer(_) => given_addresses(world, key, frame),
+        // A Service that is kept for better times leads nowhere, and sockets that are still open are about to close.
+        _ if !frame.is_served() => Vec::new(),
+        Entry::LoadBalancer(_) => world.entry(key).map_or_else(Vec::new, |entry| entry.addresses.to_vec()),
         Entry::Unknown | Entry::Host => bound_addresses(world, frame),
     };
     addresses.truncate(MOST_ADDRESSES);
@@ -47,12 +49,6 @@ pub(crate) fn status(
         conditions,
         listeners: listeners.collect(),
     }
-}
-
-/// The addresses that the Service of a Gateway was given. One that is kept for better times leads nowhere.
-fn given_addresses(world: &World, key: &Key, frame: &Frame) -> Vec<Address> {
-    let entry = world.entry(key).filter(|_| frame.is_served());
-    entry.map_or_else(Vec::new, |entry| entry.addresses.to_vec())
 }
 
 /// The addresses on which replicas listen.
@@ -70,16 +66,15 @@ fn bound_addresses(world: &World, frame: &Frame) -> Vec<Address> {
     addresses.into_iter().map(Address::Ip).collect()
 }
 
-/// Where others reach what a replica has bound: all addresses of a host mean nothing elsewhere.
+/// Where others reach what a replica has bound. `0.0.0.0` leads nowhere: it is shown as the addresses by which the replica
+/// is known, and not at all where none is.
 fn reached_at(replica: &Replica, bound: &SocketAddr) -> Vec<IpAddr> {
     let address = bound.ip();
-    let own = replica.addresses.iter().copied();
-    let own: Vec<IpAddr> = own.filter(|own| own.is_ipv4() == address.is_ipv4()).collect();
-    if address.is_unspecified() && !own.is_empty() {
-        own
-    } else {
-        vec![address]
+    if !address.is_unspecified() {
+        return vec![address];
     }
+    let own = replica.addresses.iter().copied();
+    own.filter(|own| own.is_ipv4() == address.is_ipv4()).collect()
 }
 
 fn accepted(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> Condition {
@@ -144,10 +139,10 @@ fn programmed(
     if servable.is_empty() {
         return Condition::fails(kind, Reason::Invalid, "No listener can be served");
     }
-    let mut pending = None;
+    let (mut pending, mut is_everywhere) = (None, true);
     for listener in servable {
         match progress(world, frame, listener, assignment) {
-            Progress::Listening => {}
+            Progress::Listening(missing) => is_everywhere &= missing.is_none(),
             Progress::Pending => pending = Some(listener),
             Progress::Failed(failed) => return Condition::fails(kind, failed.of_gateway, failed.trouble.message),
         }
@@ -156,7 +151,11 @@ fn programmed(
         return Condition::fails(kind, reason, message);
     }
     match pending {
-        None => Condition::holds(kind, Reason::Programmed, "All valid listeners accept connections"),
+        None if is_everywhere => Condition::holds(kind, Reason::Programmed, "All valid listeners accept connections"),
+        None => {
+            let message = "All valid listeners accept connections, but not on every replica; their conditions say more";
+            Condition::holds(kind, Reason::Programmed, message)
+        }
         Some(listener) => {
             let message = format!("no data plane has opened listener {} yet", listener.declared.name);
             Condition::fails(kind, Reason::Pending, message)

@@ -3,7 +3,7 @@
 use gatewright_api::{Kind, Object};
 use gatewright_ir::{Fact, ListenFailure, ListenerState};
 use gatewright_world::{
-    Key, World,
+    Key, ListenerFact, Replica, World,
     desired::{Condition, ConditionKind, GatewayStatus, Reason, State, Status},
     origin,
 };
@@ -121,7 +121,92 @@ fn nothing_is_programmed_before_a_plane_has_acknowledged_this_generation() {
     let programmed = (State::True, Reason::Programmed);
     assert_eq!(shown(&now.conditions, ConditionKind::Programmed), programmed);
     assert_eq!(of_listener(&now, 0, ConditionKind::Programmed), programmed);
-    assert_eq!(now.addresses.len(), 1);
+}
+
+#[test]
+fn all_addresses_of_a_host_are_shown_as_those_by_which_it_is_known() {
+    let mut world = world(&json!([{"name": "http", "protocol": "HTTP", "port": 80}]), &json!({}));
+    let bound = ["0.0.0.0:80", "[::]:80", "127.0.0.1:80"];
+    let bound = bound.iter().map(|address| address.parse().unwrap()).collect();
+    observe(&mut world, "http", 2, ListenerState::Listening(bound));
+    let addresses =
+        |world: &World| -> Vec<String> { status(world).addresses.iter().map(ToString::to_string).collect() };
+    assert_eq!(addresses(&world), ["127.0.0.1"], "nobody can connect to 0.0.0.0");
+    world.set_local("host", &["192.0.2.1".parse().unwrap()], None);
+    assert_eq!(addresses(&world), ["127.0.0.1", "192.0.2.1"]);
+    world.set_local(
+        "host",
+        &["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
+        None,
+    );
+    assert_eq!(addresses(&world), ["127.0.0.1", "192.0.2.1", "2001:db8::1"]);
+}
+
+#[test]
+fn a_listener_that_one_of_two_replicas_cannot_open_serves_and_says_where_not() {
+    let mut world = world(&json!([{"name": "http", "protocol": "HTTP", "port": 80}]), &json!({}));
+    world.set_local("one", &["192.0.2.1".parse().unwrap()], None);
+    let listening = ListenerState::Listening(vec!["0.0.0.0:80".parse().unwrap()]);
+    observe(&mut world, "http", 2, listening);
+    let other = |generation| {
+        let state = ListenerState::Failed {
+            address: "0.0.0.0:80".parse().unwrap(),
+            failure: ListenFailure::InUse,
+        };
+        let origin = origin::listener(&Key::new("a", "front"), "http");
+        Replica {
+            addresses: vec!["192.0.2.2".parse().unwrap()],
+            facts: [(origin, ListenerFact { generation, state })].into(),
+            ..Replica::default()
+        }
+    };
+    let message = |conditions: &[Condition]| {
+        let programmed = conditions.iter().find(|one| one.kind == ConditionKind::Programmed);
+        let programmed = programmed.unwrap();
+        assert_eq!(programmed.state, State::True);
+        programmed.message.to_string()
+    };
+    world.set_replica("two", Some(other(1)));
+    assert_eq!(
+        message(&status(&world).listeners[0].conditions),
+        "Connections are accepted",
+        "what was wrong with an earlier generation does not matter"
+    );
+    world.set_replica("two", Some(other(2)));
+    world.set_replica("three", Some(other(2)));
+    let now = status(&world);
+    assert_eq!(
+        message(&now.listeners[0].conditions),
+        "Connections are accepted, but not by replica three, where 0.0.0.0:80 cannot be opened: another program listens \
+         there, nor by 1 more"
+    );
+    assert_eq!(
+        message(&now.conditions),
+        "All valid listeners accept connections, but not on every replica; their conditions say more"
+    );
+    let addresses: Vec<String> = now.addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["192.0.2.1"], "only where connections are accepted");
+}
+
+#[test]
+fn a_hundred_listeners_in_conflict_are_all_told_and_the_gateway_says_it_briefly() {
+    let listeners: Vec<Value> = (0..100)
+        .map(
+            |number| json!({"name": format!("l{number}"), "protocol": "HTTP", "port": 80, "hostname": "a.example.com"}),
+        )
+        .collect();
+    let status = status(&world(&json!(listeners), &json!({})));
+    assert_eq!(status.listeners.len(), 100);
+    for index in 0..100 {
+        let conflicted = of_listener(&status, index, ConditionKind::Conflicted);
+        assert_eq!(conflicted, (State::True, Reason::HostnameConflict));
+    }
+    let accepted = &status.conditions[0];
+    assert_eq!(
+        (accepted.state, accepted.reason),
+        (State::False, Reason::ListenersNotValid)
+    );
+    assert!(accepted.message.len() < 200, "{}", accepted.message);
 }
 
 #[test]

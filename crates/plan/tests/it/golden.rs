@@ -1,14 +1,15 @@
 //! Golden cases: a folder with `in.yaml`, and the IR and status it must come to.
 //!
 //! The first line of `in.yaml` says why the case exists. What `gone.yaml` declares was there once and is deleted before the
-//! plan is made. A data plane is played by answering that every listener it is given listens. Where the second line says
+//! plan is made. What `unreadable.yaml` has is there and cannot be read, each object for the reason in its `error`; all that
+//! is known of it is what stands there. A data plane is played by answering that every listener it is given listens. Where the second line says
 //! `# cluster`, the case is planned as in a cluster, which is played, too (see `cluster.rs`), and the objects that are made
 //! are in `owned.yaml`. `GOLDEN=write cargo test -p gatewright-plan` writes the expected files; read the difference before
 //! you commit it.
 
 use std::{fs, net::SocketAddr, path::Path};
 
-use gatewright_api::Kind;
+use gatewright_api::{Kind, Object, ObjectName};
 use gatewright_ir::{Fact, Gateway, HttpSettings, ListenerState};
 use gatewright_plan::{PlanSettings, Planner};
 use gatewright_source::files::{Change, FileLoader};
@@ -80,7 +81,7 @@ struct Made {
 }
 
 fn plan(case: &Path, mut cluster: Option<Cluster>) -> Made {
-    let mut world = cluster.as_ref().map_or_else(World::default, |_| Cluster::world());
+    let mut world = cluster.as_ref().map_or_else(host, |_| Cluster::world());
     let time = TIME.parse().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut loader = FileLoader::new(folder.path(), Box::new(move || time)).unwrap();
@@ -103,6 +104,10 @@ fn plan(case: &Path, mut cluster: Option<Cluster>) -> Made {
         fs::remove_file(folder.path().join("gone.yaml")).unwrap();
     }
     load(&mut world);
+    let unreadable = fs::read_to_string(case.join("unreadable.yaml")).unwrap_or_default();
+    for document in unreadable.split("---\n").filter(|document| !document.is_empty()) {
+        apply_unreadable(document, &mut world);
+    }
     let settings = cluster
         .as_ref()
         .map_or_else(PlanSettings::default, |_| Cluster::settings());
@@ -170,6 +175,32 @@ fn plan(case: &Path, mut cluster: Option<Cluster>) -> Made {
         status: serde_saphyr::to_string(&statuses).unwrap(),
         owned: serde_saphyr::to_string(&owned).unwrap(),
     }
+}
+
+/// An empty world on a host that has an address.
+fn host() -> World {
+    let mut world = World::default();
+    world.set_local("host", &["192.0.2.1".parse().unwrap()], None);
+    world.take_changes();
+    world
+}
+
+/// Does as the cluster's source does with an object that our types cannot read.
+fn apply_unreadable(document: &str, world: &mut World) {
+    let mut value: serde_json::Value = serde_saphyr::from_str(document).unwrap();
+    let error = value["error"].take();
+    let mut kinds = Kind::ALL.iter().copied();
+    let kind = kinds.find(|kind| value["kind"] == kind.as_str()).unwrap();
+    let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let name = ObjectName {
+        kind,
+        namespace: text("namespace"),
+        name: text("name"),
+    };
+    let salvaged = value["spec"]
+        .is_object()
+        .then(|| Object::from_value(kind, value.clone()).unwrap());
+    world.apply_invalid(&name, salvaged.as_ref(), error.as_str().unwrap());
 }
 
 /// Thirty lines of settings per listener that nobody chose would hide what a case is about.

@@ -60,10 +60,17 @@ impl Config {
         }
         let annotations = load_balancer.as_ref().and_then(|section| section.annotations.as_ref());
         for key in annotations.into_iter().flat_map(|annotations| annotations.keys()) {
-            if !is_annotation_key(key) {
+            if !is_qualified_name(key) {
                 let message = format!("{key:?} is not an annotation key");
                 refusals.push(Refusal::invalid("spec.loadBalancer.annotations", message));
             }
+        }
+        let class = load_balancer
+            .as_ref()
+            .and_then(|section| section.load_balancer_class.as_ref());
+        if let Some(class) = class.filter(|class| !is_qualified_name(class)) {
+            let message = format!("{class:?} is not the name of a class; write for example example.com/internal");
+            refusals.push(Refusal::invalid("spec.loadBalancer.loadBalancerClass", message));
         }
         let mut addresses = Vec::new();
         let declared = host.as_ref().and_then(|host| host.addresses.as_ref());
@@ -120,8 +127,8 @@ impl Config {
     }
 }
 
-/// Whether Kubernetes takes this as the key of an annotation: an optional domain and a slash, and a name.
-fn is_annotation_key(key: &str) -> bool {
+/// Whether Kubernetes takes this as the key of an annotation and the like: an optional domain and a slash, and a name.
+fn is_qualified_name(key: &str) -> bool {
     let (domain, name) = match key.split_once('/') {
         Some((domain, name)) => (Some(domain), name),
         None => (None, key),

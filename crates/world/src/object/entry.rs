@@ -72,8 +72,14 @@ fn addresses(service: &api::Service) -> Vec<Address> {
         let declared = spec.and_then(|spec| spec.cluster_ips.as_ref()).into_iter().flatten();
         addresses.extend(declared.filter_map(|address| address.parse().ok()).map(Address::Ip));
     }
-    addresses.dedup();
-    addresses
+    // In the order in which the cluster tells them; it may tell one twice, once for each of two ports.
+    let mut known = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        if !known.contains(&address) {
+            known.push(address);
+        }
+    }
+    known
 }
 
 #[cfg(test)]

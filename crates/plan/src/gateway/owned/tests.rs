@@ -174,3 +174,98 @@ fn a_service_of_somebody_else_gets_no_endpoints_of_ours() {
     world.delete(&service("other").name());
     assert_eq!(slices(&world), [], "it is not there yet");
 }
+
+fn declare(world: &mut World, listeners: &[Value], spec: &Value) {
+    let mut gateway = json!({
+        "metadata": {"namespace": "a", "name": "front", "generation": 1},
+        "spec": {"gatewayClassName": "c", "listeners": listeners},
+    });
+    for (field, value) in spec.as_object().into_iter().flatten() {
+        gateway["spec"][field] = value.clone();
+    }
+    world.apply(&Object::from_value(Kind::Gateway, gateway).unwrap());
+}
+
+#[test]
+fn sixty_four_listeners_share_one_service_with_one_port_for_each_number() {
+    let mut world = cluster(&["10.244.0.1"]);
+    let listeners: Vec<Value> = (0..64)
+        .map(|number| {
+            // Two on each port, told apart by their hostnames, up to the highest port there is.
+            let (port, host) = (65_535 - number / 2, format!("h{number}.example.com"));
+            json!({"name": format!("l{number}"), "protocol": "HTTP", "port": port, "hostname": host})
+        })
+        .collect();
+    declare(&mut world, &listeners, &json!({}));
+    let planner = planner(&world);
+    let services: Vec<Value> = planner
+        .owned()
+        .filter(|(name, _)| name.kind == OwnedKind::Service)
+        .map(|(_, owned)| owned.to_value().unwrap())
+        .collect();
+    assert_eq!(services.len(), 1);
+    let ports = services[0]["spec"]["ports"].as_array().unwrap();
+    assert_eq!(ports.len(), 32);
+    let distinct = |field: &str| -> BTreeSet<String> { ports.iter().map(|port| port[field].to_string()).collect() };
+    for field in ["name", "port", "targetPort"] {
+        assert_eq!(distinct(field).len(), 32, "{field}");
+    }
+    // What Kubernetes takes as the name of a port in an EndpointSlice: a DNS label; in a container it would be 15 characters.
+    let is_legal =
+        |name: &str| name.len() <= 15 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    assert!(ports.iter().all(|port| is_legal(port["name"].as_str().unwrap())));
+    assert_eq!(slices(&world).len(), 32);
+    let bound: BTreeSet<u16> = planner
+        .gateways()
+        .values()
+        .next()
+        .unwrap()
+        .listeners
+        .iter()
+        .map(|one| one.bind)
+        .collect();
+    assert_eq!(bound.len(), 32, "listeners on one port share its target");
+}
+
+#[test]
+fn the_service_stays_while_every_listener_is_in_conflict() {
+    let mut world = cluster(&["10.244.0.1"]);
+    let listener = |name: &str| json!({"name": name, "protocol": "HTTP", "port": 80});
+    declare(&mut world, &[listener("l"), listener("m")], &json!({}));
+    let planner = planner(&world);
+    assert!(planner.gateways().values().all(|gateway| gateway.listeners.is_empty()));
+    assert_eq!(
+        slices(&world),
+        [(
+            "gatewright-front-80-ipv4".to_owned(),
+            vec![("10.244.0.1".to_owned(), false)]
+        )],
+        "nothing is ready behind it, and its address is kept"
+    );
+}
+
+#[test]
+fn a_gateway_without_one_listener_that_could_ever_be_opened_gets_no_service() {
+    let mut world = World::in_cluster();
+    let class = json!({"metadata": {"name": "c"}, "spec": {"controllerName": "gatewright.dev/gateway-controller"}});
+    world.apply(&Object::from_value(Kind::GatewayClass, class).unwrap());
+    // Kubernetes takes no Service without ports.
+    declare(
+        &mut world,
+        &[json!({"name": "l", "protocol": "UDP", "port": 53})],
+        &json!({}),
+    );
+    assert_eq!(planner(&world).owned().count(), 0);
+}
+
+#[test]
+fn an_address_of_either_family_is_asked_for() {
+    for address in ["192.0.2.7", "2001:db8::7"] {
+        let mut world = cluster(&["10.244.0.1"]);
+        let listener = json!({"name": "l", "protocol": "HTTP", "port": 80});
+        declare(&mut world, &[listener], &json!({"addresses": [{"value": address}]}));
+        let planner = planner(&world);
+        let (_, service) = planner.owned().next().unwrap();
+        assert_eq!(service.to_value().unwrap()["spec"]["loadBalancerIP"], address);
+    }
+}

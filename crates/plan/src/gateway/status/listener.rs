@@ -63,11 +63,15 @@ pub(super) fn listener_status(
             Reason::Pending,
             "No data plane has opened it yet",
         ),
-        (_, Progress::Listening) => ok(
+        (_, Progress::Listening(None)) => ok(
             ConditionKind::Programmed,
             Reason::Programmed,
             "Connections are accepted",
         ),
+        (_, Progress::Listening(Some(missing))) => {
+            let message = format!("Connections are accepted, but not by {missing}");
+            Condition::holds(ConditionKind::Programmed, Reason::Programmed, message)
+        }
     };
     let mut conditions = vec![accepted, conflicted, programmed, resolved];
     if let Some(other) = &listener.overlapping {

@@ -90,6 +90,10 @@ fn what_is_not_available_or_not_an_address_is_refused() {
             "spec.loadBalancer.annotations",
         ),
         (
+            json!({"loadBalancer": {"loadBalancerClass": "not a class"}}),
+            "spec.loadBalancer.loadBalancerClass",
+        ),
+        (
             json!({"host": {"addresses": ["127.0.0.1", "localhost"]}}),
             "spec.host.addresses[1]",
         ),
@@ -138,9 +142,9 @@ fn annotation_keys_are_those_that_kubernetes_takes() {
         &"a".repeat(64),
     ];
     for key in good {
-        assert!(is_annotation_key(key), "{key}");
+        assert!(is_qualified_name(key), "{key}");
     }
     for key in bad {
-        assert!(!is_annotation_key(key), "{key}");
+        assert!(!is_qualified_name(key), "{key}");
     }
 }

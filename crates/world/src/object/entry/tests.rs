@@ -60,6 +60,20 @@ fn only_a_load_balancer_gives_addresses_from_outside() {
 }
 
 #[test]
+fn an_address_that_is_told_twice_is_one() {
+    let mut value = service();
+    value["status"]["loadBalancer"]["ingress"] =
+        json!([{"ip": "192.0.2.2"}, {"hostname": "lb.example.com"}, {"ip": "192.0.2.1"}, {"ip": "192.0.2.2"}]);
+    let shown: Vec<String> = reduce(value)
+        .unwrap()
+        .addresses
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(shown, ["192.0.2.2", "lb.example.com", "192.0.2.1"]);
+}
+
+#[test]
 fn a_service_that_is_not_wholly_ours_is_no_entry() {
     let changes: [(&str, Value); 5] = [
         ("/metadata/name", json!("gatewright-other")),
