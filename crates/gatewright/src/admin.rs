@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
+    cluster::Monitor,
     logs::{LogControl, LogFormat},
     readiness::Readiness,
     view::SharedView,
@@ -33,6 +34,8 @@ pub(crate) struct Admin {
     pub(crate) readiness: Readiness,
     pub(crate) controller: Arc<str>,
     pub(crate) logs: LogControl,
+    /// Where objects come from a cluster.
+    pub(crate) cluster: Option<Monitor>,
 }
 
 /// The API, for a socket bound to this address.
@@ -48,7 +51,13 @@ pub(crate) fn router(admin: Admin, bound: SocketAddr) -> Router {
 
 async fn status(Extract(admin): Extract<Admin>, Query(selection): Query<Selection>) -> Json<Document> {
     let state = admin.readiness.state();
-    Json(Document::of(&admin.view.load(), &state, &admin.controller, &selection))
+    let (cluster, problems) = match &admin.cluster {
+        Some(monitor) => (Some(monitor.read()), monitor.problems()),
+        None => (None, Vec::new()),
+    };
+    let mut document = Document::of(&admin.view.load(), &state, &admin.controller, &selection, cluster);
+    document.problems.extend(problems);
+    Json(document)
 }
 
 async fn log_level(Extract(admin): Extract<Admin>) -> Response {

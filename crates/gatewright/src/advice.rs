@@ -1,7 +1,7 @@
 //! What `check` and `status` point out beyond validation and conditions, each with a stable code of its own.
 //!
 //! Kubernetes has no condition for these: nobody is responsible for a Gateway of a class that does not exist, or for a
-//! route whose parent does not. A person with a folder of files wants to hear of them all the same.
+//! route whose parent does not, and a status that cannot be written cannot say so itself.
 
 use crate::finding::{Finding, Severity};
 
@@ -49,6 +49,14 @@ advice! {
         "name a Gateway in parentRefs";
     NothingToServe = "GW3006", Warning, "No Gateway is declared, so nothing listens.",
         "declare a GatewayClass and a Gateway; examples/quickstart has both";
+    KindMissing = "GW3007", Warning, "The cluster does not know a kind, so there are no objects of it.",
+        "install its definition if you want to use it: those of Gateway API, and ours with `gatewright crds | kubectl apply -f -`";
+    KindForbidden = "GW3008", Error, "A kind may not be listed and watched; what is not known of it counts as empty.",
+        "grant the rights of deploy/manifests/install.yaml, or limit what is read with --watch-namespaces";
+    ServerAway = "GW3009", Error, "The API server does not answer; traffic goes on with the last plan.",
+        "see whether the API server is up, and whether its address can be reached from here";
+    CannotWrite = "GW3010", Error, "A status or an object of ours cannot be written; it is tried again.",
+        "the message is the API server's: grant the right, or see to the webhook or quota that refuses";
 }
 
 impl Advice {

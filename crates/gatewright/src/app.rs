@@ -1,7 +1,7 @@
-//! Joins folder, spine, proxy, admin API and probes into one running process. The only place that wires.
+//! Joins source, spine, proxy, admin API and probes into one running process. The only place that wires.
 //!
-//! Threads: the proxy's workers carry traffic; the spine has a thread of its own, so that planning a large folder keeps
-//! nobody from a health answer; everything else runs on the caller's runtime.
+//! Threads: the proxy's workers carry traffic; the spine has a thread of its own, so that planning a large world keeps
+//! nobody from a health answer and costs no lease; everything else runs on the caller's runtime.
 
 mod proxy_metrics;
 
@@ -16,6 +16,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use axum::Router;
+use gatewright_api::config::Entry;
 use gatewright_plan::PlanSettings;
 use gatewright_proxy::{Proxy, ProxySettings};
 use gatewright_source::files::{self, FilesError, Rescan, WatchOptions};
@@ -26,19 +27,20 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     addresses::Bind,
     admin::{self, Admin},
+    cluster::{self, ClusterSettings, Leave, Membership, Monitor},
     failure::Failure,
     logs::LogControl,
     probes::{self, Probes},
     readiness::Readiness,
     run::ServeArgs,
-    spine::Spine,
-    view::{SharedView, View},
+    spine::{Course, Feed, Spine},
+    view::{Folder, SharedView, View},
 };
 use proxy_metrics::ProxyMetrics;
 
 /// What to run.
 pub(crate) struct AppSettings {
-    directory: PathBuf,
+    source: SourceSettings,
     plan: PlanSettings,
     workers: usize,
     admin: Bind,
@@ -46,15 +48,28 @@ pub(crate) struct AppSettings {
     metrics: Bind,
 }
 
+/// Where declared objects come from.
+pub(crate) enum SourceSettings {
+    /// A folder of files.
+    Folder(PathBuf),
+    /// A cluster.
+    Cluster(ClusterSettings),
+}
+
 impl AppSettings {
-    pub(crate) fn new(directory: PathBuf, host_addresses: Vec<IpAddr>, args: &ServeArgs) -> Self {
+    pub(crate) fn new(source: SourceSettings, host_addresses: Vec<IpAddr>, args: &ServeArgs) -> Self {
+        let (allow_local_backends, default_entry) = match &source {
+            SourceSettings::Folder(_) => (true, Entry::Host),
+            // There a loopback address would lead into the pod of the proxy itself.
+            SourceSettings::Cluster(cluster) => (false, cluster.default_entry),
+        };
         Self {
-            directory,
+            source,
             plan: PlanSettings {
                 controller_name: args.controller_name.as_str().into(),
                 host_addresses,
-                allow_local_backends: true,
-                ..PlanSettings::default()
+                allow_local_backends,
+                default_entry,
             },
             workers: args.workers,
             admin: args.admin,
@@ -68,7 +83,11 @@ impl AppSettings {
 pub(crate) struct App {
     view: SharedView,
     readiness: Readiness,
-    rescan: Rescan,
+    /// None in a cluster.
+    rescan: Option<Rescan>,
+    /// None with files.
+    membership: Option<Membership>,
+    leave: Leave,
     stop_spine: CancellationToken,
     spine_ended: oneshot::Receiver<()>,
     proxy: Arc<Proxy>,
@@ -76,12 +95,11 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Opens the sockets for operators, starts the proxy without listeners, and begins to read the folder.
+    /// Opens the sockets for operators, starts the proxy without listeners, and begins to read the source.
     pub(crate) async fn start(settings: AppSettings, logs: LogControl) -> Result<Self, Failure> {
         let doors = Doors::open(&settings).await?;
-        let watch =
-            files::watch(&settings.directory, WatchOptions::default()).map_err(|error| folder_failure(&error))?;
-        let rescan = watch.rescan();
+        let controller: Arc<str> = settings.plan.controller_name.clone();
+        let source = Source::open(settings.source, &controller).await?;
         let proxy_settings = ProxySettings {
             workers: settings.workers,
         };
@@ -89,24 +107,29 @@ impl App {
             Proxy::start(proxy_settings).map_err(|error| Failure::new(format!("cannot start the proxy: {error}")))?;
         let proxy = Arc::new(proxy);
         let proxy_metrics = Arc::new(ProxyMetrics::of(&proxy));
-        let readiness = Readiness::new();
+        let readiness = Readiness::new(source.awaited);
         let view: SharedView = Arc::new(ArcSwap::from_pointee(View::default()));
-        let controller: Arc<str> = settings.plan.controller_name.clone();
         let spine = Spine::new(
             settings.plan,
             Arc::clone(&proxy),
-            settings.directory,
+            source.feed,
+            source.folder,
             Arc::clone(&view),
             readiness.clone(),
         );
         let stop_spine = CancellationToken::new();
-        let stop = stop_spine.clone();
-        let spine_ended = spawn_spine(move || spine.run(watch, facts, stop))?;
+        let leave = Leave::default();
+        let course = Course {
+            leave: leave.clone(),
+            stop: stop_spine.clone(),
+        };
+        let spine_ended = spawn_spine(move || spine.run(facts, course))?;
         let admin = Admin {
             view: Arc::clone(&view),
             readiness: readiness.clone(),
             controller,
             logs,
+            cluster: source.monitor.clone(),
         };
         let reader = Arc::clone(&proxy_metrics);
         let probes = Probes {
@@ -114,12 +137,15 @@ impl App {
             view: Arc::clone(&view),
             read_metrics: Arc::new(move || reader.read()),
             started: Timestamp::now(),
+            cluster: source.monitor,
         };
         doors.serve(&admin, &probes);
         Ok(Self {
             view,
             readiness,
-            rescan,
+            rescan: source.rescan,
+            membership: source.membership,
+            leave,
             stop_spine,
             spine_ended,
             proxy,
@@ -127,9 +153,15 @@ impl App {
         })
     }
 
-    /// Looks at the files now.
+    /// Looks at the files now. A cluster is always looked at.
     pub(crate) fn rescan(&self) {
-        self.rescan.ask();
+        match &self.rescan {
+            Some(rescan) => {
+                tracing::info!("looking at the files again");
+                rescan.ask();
+            }
+            None => tracing::info!("the cluster is followed all the time; there is nothing to read again"),
+        }
     }
 
     /// Waits until the first plan is served; false if it cannot be.
@@ -142,9 +174,13 @@ impl App {
         self.view.load_full()
     }
 
-    /// Ends in order: no longer ready, no more changes, no more connections, the open ones as long as they may.
+    /// Ends in order: no longer ready, gone from the cluster, no more changes, no more connections, the open ones as long as
+    /// they may.
     pub(crate) async fn stop(self, grace: Duration) {
         self.readiness.draining();
+        if let Some(membership) = self.membership {
+            membership.leave(&self.leave).await;
+        }
         self.stop_spine.cancel();
         // An error means that the spine's thread has ended, which is what is awaited.
         let _ = self.spine_ended.await;
@@ -154,6 +190,51 @@ impl App {
         } else {
             // Cannot be: the spine, the only other holder, has ended.
             tracing::error!("the proxy is still in use; open connections are cut off");
+        }
+    }
+}
+
+/// The source as the application needs it.
+struct Source {
+    feed: Feed,
+    folder: Option<Folder>,
+    rescan: Option<Rescan>,
+    monitor: Option<Monitor>,
+    membership: Option<Membership>,
+    /// What keeps the process from being ready at first.
+    awaited: &'static str,
+}
+
+impl Source {
+    async fn open(settings: SourceSettings, controller: &str) -> Result<Self, Failure> {
+        match settings {
+            SourceSettings::Folder(directory) => {
+                let watch =
+                    files::watch(&directory, WatchOptions::default()).map_err(|error| folder_failure(&error))?;
+                let folder = Folder {
+                    directory,
+                    ..Folder::default()
+                };
+                Ok(Self {
+                    rescan: Some(watch.rescan()),
+                    feed: Feed::Folder(watch),
+                    folder: Some(folder),
+                    monitor: None,
+                    membership: None,
+                    awaited: "the files have not been read yet",
+                })
+            }
+            SourceSettings::Cluster(settings) => {
+                let joined = cluster::join(&settings, controller).await?;
+                Ok(Self {
+                    feed: Feed::Cluster(Box::new(joined.link)),
+                    folder: None,
+                    rescan: None,
+                    monitor: Some(joined.monitor),
+                    membership: Some(joined.membership),
+                    awaited: "the cluster is not wholly known yet",
+                })
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, crds, demo, docs, echo, failure::Failure, run, status, ui};
+use crate::{check, crds, demo, docs, echo, failure::Failure, run, status, ui, uninstall};
 
 /// Makes every way into a set of services, from declared Gateway API objects
 #[derive(Parser)]
@@ -28,6 +28,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Serve backends that answer every request with what they received
     Echo(echo::EchoArgs),
+    /// Remove what an installation leaves in a cluster: finalizers, and objects when asked
+    Uninstall(uninstall::UninstallArgs),
     /// Print the definitions of our own kinds (CRDs) as YAML
     Crds,
     /// Print the version
@@ -56,6 +58,7 @@ pub fn parse_and_run() -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Echo(args) => echo::run(&args),
+        Command::Uninstall(args) => uninstall::run(args),
         Command::Crds => crds::run(),
         Command::Version => {
             ui::data(concat!("gatewright ", env!("CARGO_PKG_VERSION")));

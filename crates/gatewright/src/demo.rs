@@ -22,7 +22,7 @@ use gatewright_world::origin;
 
 use crate::{
     admin::document::GatewaySummary,
-    app::{App, AppSettings},
+    app::{App, AppSettings, SourceSettings},
     echo,
     failure::Failure,
     logs,
@@ -50,7 +50,7 @@ pub(crate) struct DemoArgs {
 pub(crate) fn run(args: DemoArgs) -> Result<ExitCode, Failure> {
     let example = Example::find(args.files)?;
     let settings = AppSettings::new(
-        example.directory().to_owned(),
+        SourceSettings::Folder(example.directory().to_owned()),
         vec![Ipv4Addr::LOCALHOST.into()],
         &args.serve,
     );

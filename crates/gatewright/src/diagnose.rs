@@ -99,14 +99,21 @@ fn parent_name(route: &ObjectName, parent: &ParentRef) -> String {
 }
 
 /// Everything that is to be mended in these objects and what is served for them.
-pub(crate) fn everything(objects: &Objects, gateways: &OrdMap<Origin, Arc<Gateway>>, controller: &str) -> Vec<Finding> {
+///
+/// Alone, every object should be of use; beside others in a cluster, what is theirs is none of our business.
+pub(crate) fn everything(
+    objects: &Objects,
+    gateways: &OrdMap<Origin, Arc<Gateway>>,
+    controller: &str,
+    is_alone: bool,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut has_gateway = false;
     for (id, shown) in objects {
         let name = named(id);
         findings.extend(shown.status.iter().flat_map(|status| conditions(&name, status)));
         let advice = match &shown.declared {
-            Declared::Class(class) => (&*class.controller != controller).then(|| {
+            Declared::Class(class) => (is_alone && &*class.controller != controller).then(|| {
                 let message = format!("is for controller {}, and this one is {controller}", class.controller);
                 Advice::ForeignClass.finding(message)
             }),
@@ -127,7 +134,7 @@ pub(crate) fn everything(objects: &Objects, gateways: &OrdMap<Origin, Arc<Gatewa
         findings.extend(advice.map(|finding| finding.about(&name)));
     }
     findings.extend(idle_backends(gateways.values()));
-    if !has_gateway {
+    if is_alone && !has_gateway {
         findings.push(Advice::NothingToServe.finding("no Gateway is declared, so nothing listens"));
     }
     findings

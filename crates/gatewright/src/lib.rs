@@ -10,6 +10,7 @@ mod app;
 mod board;
 mod check;
 mod cli;
+mod cluster;
 mod crds;
 mod demo;
 mod diagnose;
@@ -28,6 +29,7 @@ mod signals;
 mod spine;
 mod status;
 mod ui;
+mod uninstall;
 mod view;
 
 pub use cli::parse_and_run;

@@ -95,6 +95,9 @@ impl LogControl {
     }
 }
 
+/// What these say of failing requests, those who made the requests say better.
+const NOISE: &str = "kube_client=off,kube_runtime=off,hyper_util=off,tower=off";
+
 fn parse_level(text: &str) -> Result<String, String> {
     parse_filter(text).map(|_| text.to_owned())
 }
@@ -102,7 +105,7 @@ fn parse_level(text: &str) -> Result<String, String> {
 /// A level alone is about our own parts; of those of others only warnings are of interest.
 fn parse_filter(text: &str) -> Result<EnvFilter, String> {
     let filter = match text.to_ascii_lowercase().as_str() {
-        level @ ("info" | "debug" | "trace") => format!("warn,gatewright={level}"),
+        level @ ("info" | "debug" | "trace") => format!("warn,{NOISE},gatewright={level}"),
         "" => return Err("the log level must not be empty".to_owned()),
         other => other.to_owned(),
     };

@@ -4,13 +4,18 @@
 //! without a sample still show their head, so that a dashboard can be built before the first request.
 
 pub(crate) mod catalogue;
+mod cluster;
 mod exposition;
 
 use gatewright_ir::Origin;
 use gatewright_proxy::Metrics;
 use gatewright_world::origin;
 
-use crate::{readiness::State, view::View};
+use crate::{
+    cluster::ClusterSummary,
+    readiness::State,
+    view::{Folder, View},
+};
 use catalogue as family;
 use exposition::Exposition;
 
@@ -18,11 +23,23 @@ use exposition::Exposition;
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Renders everything.
-pub(crate) fn render(proxy: &Metrics, view: &View, state: &State, started: f64) -> String {
+pub(crate) fn render(
+    proxy: &Metrics,
+    view: &View,
+    state: &State,
+    started: f64,
+    cluster: Option<&ClusterSummary>,
+) -> String {
     let mut out = Exposition::default();
     requests(&mut out, proxy);
     connections(&mut out, proxy);
     control(&mut out, view, state, started);
+    if let Some(folder) = &view.files {
+        files(&mut out, folder);
+    }
+    if let Some(cluster) = cluster {
+        cluster::render(&mut out, cluster, &view.replicas);
+    }
     out.into_text()
 }
 
@@ -97,20 +114,23 @@ fn control(out: &mut Exposition, view: &View, state: &State, started: f64) {
     for (kind, count) in &view.counts {
         out.sample(&[kind.as_str()], *count as u64);
     }
-    let errors = view.files.problems.iter().filter(|problem| problem.is_error()).count();
-    out.family(&family::FILE_PROBLEMS);
-    out.sample(&["error"], errors as u64);
-    out.sample(&["warning"], (view.files.problems.len() - errors) as u64);
-    out.family(&family::RELOADS);
-    out.sample(&[], view.files.reloads);
-    out.family(&family::RELOAD_ERRORS);
-    out.sample(&[], view.files.errors);
     out.family(&family::READY);
     out.sample(&[], u64::from(*state == State::Ready));
     out.family(&family::START_TIME);
     out.number(&[], started);
     out.family(&family::BUILD_INFO);
     out.sample(&[env!("CARGO_PKG_VERSION")], 1);
+}
+
+fn files(out: &mut Exposition, folder: &Folder) {
+    let errors = folder.problems.iter().filter(|problem| problem.is_error()).count();
+    out.family(&family::FILE_PROBLEMS);
+    out.sample(&["error"], errors as u64);
+    out.sample(&["warning"], (folder.problems.len() - errors) as u64);
+    out.family(&family::RELOADS);
+    out.sample(&[], folder.reloads);
+    out.family(&family::RELOAD_ERRORS);
+    out.sample(&[], folder.errors);
 }
 
 /// Gateway (`shop/front`) and listener (`https`).

@@ -14,6 +14,7 @@ use axum::{
 use jiff::Timestamp;
 
 use crate::{
+    cluster::Monitor,
     metrics,
     readiness::{Readiness, State},
     view::SharedView,
@@ -29,6 +30,8 @@ pub(crate) struct Probes {
     pub(crate) view: SharedView,
     pub(crate) read_metrics: ReadMetrics,
     pub(crate) started: Timestamp,
+    /// Where objects come from a cluster.
+    pub(crate) cluster: Option<Monitor>,
 }
 
 /// `/healthz` and `/readyz`.
@@ -55,6 +58,13 @@ async fn readyz(Extract(probes): Extract<Probes>) -> impl IntoResponse {
 async fn scrape(Extract(probes): Extract<Probes>) -> impl IntoResponse {
     let started = probes.started.as_duration().as_secs_f64();
     let proxy = (probes.read_metrics)();
-    let text = metrics::render(&proxy, &probes.view.load(), &probes.readiness.state(), started);
+    let cluster = probes.cluster.as_ref().map(Monitor::read);
+    let text = metrics::render(
+        &proxy,
+        &probes.view.load(),
+        &probes.readiness.state(),
+        started,
+        cluster.as_ref(),
+    );
     ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text)
 }

@@ -32,10 +32,9 @@ impl State {
 pub(crate) struct Readiness(watch::Sender<State>);
 
 impl Readiness {
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(State::Starting(
-            "the files have not been read yet".to_owned(),
-        )))
+    /// Nothing has been served yet, for this reason.
+    pub(crate) fn new(reason: &str) -> Self {
+        Self(watch::Sender::new(State::Starting(reason.to_owned())))
     }
 
     pub(crate) fn state(&self) -> State {
@@ -80,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_draining_process_never_becomes_ready_again() {
-        let readiness = Readiness::new();
+        let readiness = Readiness::new("nothing has been read yet");
         assert!(matches!(readiness.state(), State::Starting(_)));
         readiness.ready();
         readiness.starting("again".to_owned());

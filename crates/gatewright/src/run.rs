@@ -1,4 +1,4 @@
-//! `gatewright run`: serves a folder until a signal ends it.
+//! `gatewright run`: serves a folder or a cluster until a signal ends it.
 //!
 //! Reads the arguments, starts the [`App`] on a small runtime of its own, and answers to signals. SIGINT and SIGTERM
 //! drain, a second one forces the end; SIGHUP looks at the files again.
@@ -14,7 +14,8 @@ use clap::Args;
 
 use crate::{
     addresses::Bind,
-    app::{App, AppSettings},
+    app::{App, AppSettings, SourceSettings},
+    cluster::ClusterArgs,
     failure::Failure,
     logs::{self, LogSettings},
     signals::{Request, Signals},
@@ -48,7 +49,7 @@ pub(crate) struct ServeArgs {
 /// The arguments of `run`.
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// The folder whose YAML and JSON files declare what to serve; changes are followed
+    /// Serve the YAML and JSON files of this folder, and follow their changes; without it a cluster is served
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
     /// Addresses of this host on which Gateways listen when neither they nor a GatewayConfig name one
@@ -56,6 +57,8 @@ pub(crate) struct RunArgs {
     host_addresses: Vec<IpAddr>,
     #[command(flatten)]
     serve: ServeArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// The controller name when none is given.
@@ -66,13 +69,11 @@ pub(crate) const DEFAULT_HOST_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED
 
 /// Serves.
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
-    let Some(directory) = args.files else {
-        return Err(Failure::usage(
-            "this version serves a folder of files; serving a cluster comes with a later version",
-        )
-        .hint("name a folder of Gateway API objects: `gatewright run --files DIR`, or try `gatewright demo`"));
+    let source = match args.files {
+        Some(directory) => SourceSettings::Folder(directory),
+        None => SourceSettings::Cluster(args.cluster.into()),
     };
-    let settings = AppSettings::new(directory, args.host_addresses, &args.serve);
+    let settings = AppSettings::new(source, args.host_addresses, &args.serve);
     let log = logs::start(args.serve.log);
     block_on(async {
         let signals = Signals::catch()?;
@@ -100,7 +101,6 @@ pub(crate) fn control_runtime() -> Result<tokio::runtime::Runtime, Failure> {
 /// Serves until a signal ends it.
 pub(crate) async fn serve(app: App, mut signals: Signals, grace: Duration) -> Result<ExitCode, Failure> {
     while signals.next().await == Request::Rescan {
-        tracing::info!("looking at the files again");
         app.rescan();
     }
     tracing::info!(?grace, "stopping: open requests may end, a second signal cuts them off");
@@ -117,7 +117,7 @@ pub(crate) async fn serve(app: App, mut signals: Signals, grace: Duration) -> Re
 }
 
 /// Gateway API's own notation of durations.
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration: gatewright_api::Duration = text
         .parse()
         .map_err(|_| "write a duration such as 30s, 500ms or 1m30s".to_owned())?;

@@ -1,28 +1,32 @@
 //! The spine: the one task that owns the world and the planner.
 //!
-//! What the folder says and what the proxy observed come in; plans go to the proxy, statuses to the board, and a view of it
-//! all to whoever reads. Everything that waits is taken in before planning, so changes coalesce while it is busy, and only
-//! then. Nothing is planned, served or published before the folder has been read once.
+//! What the source says and what the proxy observed come in; plans go to the proxy, statuses to the board and to the
+//! cluster, and a view of it all to whoever reads. Everything that waits is taken in before planning, so changes coalesce
+//! while it is busy, and only then. Nothing is planned, served or published before the source has been read once.
 
+mod feed;
 mod report;
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
-use futures::FutureExt;
 use gatewright_ir::Fact;
 use gatewright_plan::{PlanSettings, Planner};
 use gatewright_proxy::Proxy;
-use gatewright_source::files::{Batch, Change, Watch};
+use gatewright_source::{Change, files};
 use gatewright_world::World;
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    admin::document::ReplicaSummary,
     board::{Board, Statuses},
+    cluster::{Leave, Wishes},
     readiness::Readiness,
     view::{Folder, SharedView, View},
 };
+pub(crate) use feed::Feed;
+use feed::Input;
 
 /// Facts that follow from a plan are planned in before anything is shown; so many times, for they settle at once.
 const MOST_ROUNDS: usize = 4;
@@ -32,6 +36,7 @@ pub(crate) struct Spine {
     world: World,
     planner: Planner,
     proxy: Arc<Proxy>,
+    feed: Feed,
     board: Board,
     view: View,
     shared: SharedView,
@@ -39,25 +44,30 @@ pub(crate) struct Spine {
     has_loaded: bool,
 }
 
+/// When the spine changes course.
+pub(crate) struct Course {
+    pub(crate) leave: Leave,
+    pub(crate) stop: CancellationToken,
+}
+
 impl Spine {
+    /// A spine that has read nothing yet; `folder` where its objects come from one.
     pub(crate) fn new(
         settings: PlanSettings,
         proxy: Arc<Proxy>,
-        directory: PathBuf,
+        mut feed: Feed,
+        folder: Option<Folder>,
         shared: SharedView,
         readiness: Readiness,
     ) -> Self {
-        let files = Folder {
-            directory,
-            ..Folder::default()
-        };
         Self {
-            world: World::default(),
+            world: feed.link().map_or_else(World::default, |link| link.world()),
             planner: Planner::new(settings),
             proxy,
+            feed,
             board: Board::default(),
             view: View {
-                files,
+                files: folder,
                 ..View::default()
             },
             shared,
@@ -67,29 +77,48 @@ impl Spine {
     }
 
     /// Runs until stopped.
-    pub(crate) async fn run(mut self, mut watch: Watch, mut facts: UnboundedReceiver<Fact>, stop: CancellationToken) {
+    pub(crate) async fn run(mut self, mut facts: UnboundedReceiver<Fact>, course: Course) {
+        let Course { leave, stop } = course;
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => break,
+                () = leave.asked.cancelled(), if !leave.told.is_cancelled() => self.world.set_leaving(),
                 Some(fact) = facts.recv() => self.observe(fact),
-                Some(batch) = watch.next() => self.take(batch),
-                // Neither the proxy nor the folder can say anything any more.
-                else => return,
+                Some(input) = self.feed.next() => self.take(input),
+                // Neither the proxy nor the source can say anything any more.
+                else => break,
             }
-            while let Some(Some(batch)) = watch.next().now_or_never() {
-                self.take(batch);
+            while let Some(input) = self.feed.waiting() {
+                self.take(input);
             }
             self.observe_all(&mut facts);
             if self.has_loaded {
                 self.turn(&mut facts).await;
             }
+            if leave.asked.is_cancelled() {
+                leave.told.cancel();
+            }
+        }
+        if let Feed::Cluster(link) = self.feed {
+            link.close().await;
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Folder(batch) => self.take_files(batch),
+            Input::Cluster(news) => {
+                if let Some(link) = self.feed.link() {
+                    self.has_loaded |= link.take(news, &mut self.world);
+                }
+            }
         }
     }
 
     /// Takes in what the folder says.
-    fn take(&mut self, batch: Batch) {
-        let Batch {
+    fn take_files(&mut self, batch: files::Batch) {
+        let files::Batch {
             changes,
             problems,
             problems_changed,
@@ -102,16 +131,9 @@ impl Spine {
         }
         self.has_loaded = true;
         for change in changes {
-            match change {
-                Change::Apply(object) => self.world.apply(&object),
-                Change::Delete(name) => self.world.delete(&name),
-                Change::Invalid { name, salvaged, .. } => match salvaged {
-                    Some(object) => self.world.apply(&object),
-                    None => self.world.delete(&name),
-                },
-            }
+            apply(&mut self.world, change);
         }
-        let known = &mut self.view.files;
+        let known = self.view.files.get_or_insert_default();
         if problems_changed {
             known.errors += report::problems(&known.problems, &problems);
         }
@@ -135,7 +157,9 @@ impl Spine {
     /// Plans what changed, serves it and shows it.
     async fn turn(&mut self, facts: &mut UnboundedReceiver<Fact>) {
         let is_first = self.view.revision == 0;
+        let revision = self.view.revision;
         let mut statuses = Statuses::new();
+        let mut wishes = Wishes::default();
         for round in 0..MOST_ROUNDS {
             let changes = self.world.take_changes();
             if changes.is_empty() && !(is_first && round == 0) {
@@ -148,6 +172,8 @@ impl Spine {
             self.view.revision += 1;
             self.board.declare(&self.world, &changes);
             statuses.extend(delta.statuses);
+            wishes.owned.extend(delta.owned);
+            wishes.classes_in_use.extend(delta.classes_in_use);
             tracing::debug!(
                 revision = self.view.revision,
                 ?took,
@@ -159,6 +185,13 @@ impl Spine {
             }
             self.observe_all(facts);
         }
+        if let Some(link) = self.feed.link() {
+            link.tell(&statuses, wishes, &self.world);
+        }
+        // A folder that was read again without a difference may still have other problems than before.
+        if revision == self.view.revision && self.feed.link().is_some() {
+            return;
+        }
         let fresh = self.board.show(statuses, &format!("{:.0}", Timestamp::now()));
         report::conditions(&fresh);
         self.publish(is_first);
@@ -168,6 +201,9 @@ impl Spine {
         self.view.objects.clone_from(self.board.objects());
         self.view.gateways.clone_from(self.planner.gateways());
         self.view.counts = self.world.counts().to_vec();
+        if self.feed.link().is_some() {
+            self.view.replicas = self.world.replicas().map(ReplicaSummary::from).collect();
+        }
         self.shared.store(Arc::new(self.view.clone()));
         if is_first {
             report::loaded(&self.view);
@@ -176,5 +212,14 @@ impl Spine {
             None => self.readiness.ready(),
             Some(reason) => self.readiness.starting(reason),
         }
+    }
+}
+
+/// Takes a change into the world.
+pub(crate) fn apply(world: &mut World, change: Change) {
+    match change {
+        Change::Apply(object) => world.apply(&object),
+        Change::Delete(name) => world.delete(&name),
+        Change::Invalid { name, salvaged, error } => world.apply_invalid(&name, salvaged.as_deref(), &error),
     }
 }

@@ -11,7 +11,7 @@ use gatewright_ir::{Gateway, Origin};
 use gatewright_source::files::Problem;
 use imbl::OrdMap;
 
-use crate::{board::Objects, durations::Durations};
+use crate::{admin::document::ReplicaSummary, board::Objects, durations::Durations};
 
 /// Where the current view is found. Nothing is in it before the first full load.
 pub(crate) type SharedView = Arc<ArcSwap<View>>;
@@ -25,8 +25,10 @@ pub(crate) struct View {
     pub(crate) objects: Objects,
     /// What the proxy serves.
     pub(crate) gateways: OrdMap<Origin, Arc<Gateway>>,
-    /// The folder.
-    pub(crate) files: Folder,
+    /// The folder, where objects come from one.
+    pub(crate) files: Option<Folder>,
+    /// The replicas that are known, where objects come from a cluster.
+    pub(crate) replicas: Vec<ReplicaSummary>,
     /// How many objects of each kind are declared.
     pub(crate) counts: Vec<(Kind, usize)>,
     /// How long planning took.

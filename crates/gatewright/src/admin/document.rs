@@ -3,6 +3,7 @@
 //! `objects` are exactly as they would stand in Kubernetes; the summaries beside them hold what a table needs and what
 //! Kubernetes keeps in the spec.
 
+mod replica;
 mod select;
 mod summary;
 
@@ -14,8 +15,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{board::Shown, diagnose, finding::Finding, readiness::State, view::View};
+use crate::{board::Shown, cluster::ClusterSummary, diagnose, finding::Finding, readiness::State, view::View};
 
+pub(crate) use replica::ReplicaSummary;
 pub(crate) use select::Selection;
 pub(crate) use summary::{ClassSummary, GatewaySummary, RouteSummary, Verdict};
 
@@ -29,7 +31,15 @@ pub(crate) struct Document {
     pub(crate) state: String,
     /// How often has been planned.
     pub(crate) revision: u64,
-    pub(crate) files: FilesSummary,
+    /// The folder, where objects come from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) files: Option<FilesSummary>,
+    /// The cluster, where objects come from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cluster: Option<ClusterSummary>,
+    /// The replicas in that cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) replicas: Vec<ReplicaSummary>,
     /// Declared objects by kind.
     pub(crate) counts: BTreeMap<String, usize>,
     pub(crate) classes: Vec<ClassSummary>,
@@ -51,10 +61,20 @@ pub(crate) struct FilesSummary {
 
 impl Document {
     /// The document of a view, as far as it is asked for.
-    pub(crate) fn of(view: &View, state: &State, controller: &str, selection: &Selection) -> Self {
+    pub(crate) fn of(
+        view: &View,
+        state: &State,
+        controller: &str,
+        selection: &Selection,
+        cluster: Option<ClusterSummary>,
+    ) -> Self {
         let chosen = || view.objects.iter().filter(|(id, _)| selection.holds(id));
-        let of_files = view.files.problems.iter().map(Finding::from);
-        let of_plan = diagnose::everything(&view.objects, &view.gateways, controller);
+        let of_files = view
+            .files
+            .iter()
+            .flat_map(|files| files.problems.iter())
+            .map(Finding::from);
+        let of_plan = diagnose::everything(&view.objects, &view.gateways, controller, cluster.is_none());
         // Before the first load there is no plan to complain about.
         let of_plan = of_plan.into_iter().filter(|_| view.revision > 0);
         Self {
@@ -62,11 +82,13 @@ impl Document {
             controller_name: controller.to_owned(),
             state: state.as_str().to_owned(),
             revision: view.revision,
-            files: FilesSummary {
-                directory: view.files.directory.display().to_string(),
-                files: view.files.files,
-                objects: view.files.objects,
-            },
+            files: view.files.as_ref().map(|folder| FilesSummary {
+                directory: folder.directory.display().to_string(),
+                files: folder.files,
+                objects: folder.objects,
+            }),
+            cluster,
+            replicas: view.replicas.clone(),
             counts: view
                 .counts
                 .iter()

@@ -101,5 +101,5 @@ fn plan(world: &mut World, settings: PlanSettings) -> Vec<Finding> {
     planner.update(world, &changes);
     let statuses = planner.statuses().into_iter().map(|(key, status)| (key, Some(status)));
     board.show(statuses.collect(), "");
-    diagnose::everything(board.objects(), planner.gateways(), &controller)
+    diagnose::everything(board.objects(), planner.gateways(), &controller, true)
 }

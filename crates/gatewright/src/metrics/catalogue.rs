@@ -59,6 +59,36 @@ families! {
         "How often changes of the files were taken over, the first load included.";
     RELOAD_ERRORS = "counter" "gatewright_reload_errors_total" []
         "Errors that appeared in files since the start.";
+    WATCHES = "gauge" "gatewright_watches" ["kind", "namespace", "state"]
+        "Watches of a cluster by kind, namespace (empty for all) and state: listing, watching, absent, forbidden, unreachable.";
+    INVALID_OBJECTS = "gauge" "gatewright_invalid_objects" ["kind", "namespace"]
+        "Objects in the cluster that cannot be read.";
+    LISTS = "counter" "gatewright_lists_total" ["kind", "namespace"]
+        "How often all objects of a kind were listed.";
+    WATCH_ERRORS = "counter" "gatewright_watch_errors_total" ["kind", "namespace"]
+        "What went wrong with lists and watches.";
+    WRITES = "counter" "gatewright_writes_total" ["kind", "action"]
+        "Requests that changed something in the cluster, by kind and action.";
+    WRITE_FAILURES = "counter" "gatewright_write_failures_total" ["kind", "reason"]
+        "Requests to change something that failed, by kind and reason.";
+    LEADER = "gauge" "gatewright_leader" []
+        "1 while this replica writes to the cluster, else 0.";
+    WRITES_QUEUED = "gauge" "gatewright_writes_queued" []
+        "Writes that wait or are under way.";
+    WRITES_FAILING = "gauge" "gatewright_writes_failing" []
+        "Objects that cannot be written now.";
+    WRITE_CONFLICTS = "counter" "gatewright_write_conflicts_total" []
+        "Writes that met a newer version of their object and were done again.";
+    SWEEPS = "counter" "gatewright_sweeps_total" []
+        "How often everything in the cluster was compared with the plan.";
+    DRIFT = "counter" "gatewright_drift_total" []
+        "Differences that only such a comparison found; expected to stay 0.";
+    EVENTS = "counter" "gatewright_events_total" []
+        "Events published.";
+    EVENTS_DROPPED = "counter" "gatewright_events_dropped_total" []
+        "Events not published because there were too many.";
+    REPLICAS = "gauge" "gatewright_replicas" []
+        "Replicas that this one knows, itself included.";
     READY = "gauge" "gatewright_ready" []
         "1 while traffic should be sent here, else 0.";
     START_TIME = "gauge" "gatewright_start_time_seconds" []

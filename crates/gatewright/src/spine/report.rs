@@ -83,8 +83,13 @@ pub(super) fn conditions(fresh: &[Finding]) {
 
 /// Logs the first load.
 pub(super) fn loaded(view: &View) {
-    let files = &view.files;
-    let (directory, plan) = (files.directory.display(), view.plan_times.total());
+    let plan = view.plan_times.total();
+    let Some(files) = &view.files else {
+        let objects: usize = view.counts.iter().map(|(_, count)| count).sum();
+        tracing::info!(objects, gateways = view.gateways.len(), ?plan, "the cluster is known");
+        return;
+    };
+    let directory = files.directory.display();
     tracing::info!(%directory, files = files.files, objects = files.objects, ?plan, "loaded");
     if view.gateways.is_empty() {
         tracing::warn!("no Gateway can be served, so nothing listens; `gatewright check {directory}` says why");

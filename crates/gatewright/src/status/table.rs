@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    admin::document::{ClassSummary, Document, GatewaySummary, RouteSummary, Selection, Verdict},
+    admin::document::{ClassSummary, Document, GatewaySummary, ReplicaSummary, RouteSummary, Selection, Verdict},
     ui::{count, table},
 };
 
@@ -11,15 +11,10 @@ use crate::{
 pub(super) fn render(document: &Document, selection: &Selection) -> String {
     let mut sections = Vec::new();
     if selection.is_everything() {
-        let files = &document.files;
-        sections.push(format!(
-            "gatewright {}: {}, {} and {} from {}\n",
-            document.version,
-            document.state.to_lowercase(),
-            count(files.files, "file"),
-            count(files.objects, "object"),
-            files.directory
-        ));
+        sections.push(title(document));
+    }
+    if selection.is_everything() {
+        sections.extend(replicas(&document.replicas));
     }
     sections.extend(classes(&document.classes));
     sections.extend(gateways(&document.gateways));
@@ -36,6 +31,49 @@ pub(super) fn render(document: &Document, selection: &Selection) -> String {
         sections.push(problems);
     }
     sections.join("\n")
+}
+
+/// What runs, how far it is, and where its objects come from.
+fn title(document: &Document) -> String {
+    let mut title = format!("gatewright {}: {}", document.version, document.state.to_lowercase());
+    if let Some(files) = &document.files {
+        let (files_count, objects) = (count(files.files, "file"), count(files.objects, "object"));
+        let _ = write!(title, ", {files_count} and {objects} from {}", files.directory);
+    }
+    if let Some(cluster) = &document.cluster {
+        let role = if cluster.writer.is_leader {
+            "writes"
+        } else {
+            "does not write"
+        };
+        let objects = count(document.counts.values().sum(), "object");
+        let _ = write!(
+            title,
+            ", {objects} from {}\nreplica {} {role}",
+            cluster.server, cluster.identity
+        );
+        let queued = cluster.writer.queued + cluster.writer.in_flight;
+        if queued > 0 {
+            let _ = write!(title, ", {} to do", count(queued, "write"));
+        }
+    }
+    title.push('\n');
+    title
+}
+
+fn replicas(replicas: &[ReplicaSummary]) -> Option<String> {
+    let rows = replicas.iter().map(|replica| {
+        let addresses: Vec<String> = replica.addresses.iter().map(ToString::to_string).collect();
+        vec![
+            replica.name.clone(),
+            list(&addresses),
+            replica.node.clone().unwrap_or_else(|| "-".to_owned()),
+            replica.listening.to_string(),
+            replica.failed.to_string(),
+            if replica.is_leaving { "Leaving" } else { "Serving" }.to_owned(),
+        ]
+    });
+    section(&["REPLICA", "ADDRESSES", "NODE", "LISTENING", "FAILED", "STATE"], rows)
 }
 
 fn classes(classes: &[ClassSummary]) -> Option<String> {

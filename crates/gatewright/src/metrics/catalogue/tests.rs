@@ -5,11 +5,20 @@ use std::collections::BTreeSet;
 use gatewright_proxy::Metrics;
 
 use super::ALL;
-use crate::{readiness::State, view::View};
+use crate::{
+    cluster::ClusterSummary,
+    readiness::State,
+    view::{Folder, View},
+};
 
 #[test]
 fn every_family_is_exported_and_no_other() {
-    let text = crate::metrics::render(&Metrics::default(), &View::default(), &State::Ready, 0.0);
+    let view = View {
+        files: Some(Folder::default()),
+        ..View::default()
+    };
+    let cluster = ClusterSummary::default();
+    let text = crate::metrics::render(&Metrics::default(), &view, &State::Ready, 0.0, Some(&cluster));
     let exported: BTreeSet<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

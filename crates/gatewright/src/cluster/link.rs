@@ -1,0 +1,172 @@
+//! The spine's link to the cluster: what comes in, and what goes out.
+//!
+//! In come declared objects, what the other replicas observed and which names are taken; out go statuses, owned objects
+//! and what this replica observed. Nothing here waits for the network but [`Link::next`] and [`Link::close`].
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use gatewright_ir::Text;
+use gatewright_source::kube::{Batch, OwnedConflict, OwnedKind, OwnedName, OwnedObject, Replicas, Watch, Writer};
+use gatewright_world::{
+    Replica, World,
+    desired::{self, Owned},
+};
+use tokio::sync::watch;
+
+use super::ClusterSettings;
+use crate::{board::Statuses, diagnose, spine};
+
+/// A Lease that cannot be deleted in this time runs out by itself.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(3);
+
+/// What the cluster says.
+pub(crate) enum News {
+    /// Objects changed.
+    Objects(Batch),
+    /// What other replicas published, or that they are gone.
+    Replicas(Vec<(String, Option<Replica>)>),
+    /// All the names of objects of ours that others have.
+    Conflicts(Arc<Vec<OwnedConflict>>),
+}
+
+/// What plans want of the cluster, gathered over one turn: the newest wish of each thing.
+#[derive(Default)]
+pub(crate) struct Wishes {
+    pub(crate) owned: Vec<(desired::OwnedName, Option<Arc<Owned>>)>,
+    pub(crate) classes_in_use: Vec<(Text, bool)>,
+}
+
+/// The link.
+pub(crate) struct Link {
+    watch: Watch,
+    writer: Writer,
+    replicas: Replicas,
+    conflicts: watch::Receiver<Arc<Vec<OwnedConflict>>>,
+    known_conflicts: Vec<desired::OwnedName>,
+    published: Option<Replica>,
+    identity: String,
+    addresses: Vec<IpAddr>,
+    node: Option<String>,
+}
+
+impl Link {
+    pub(super) fn new(
+        watch: Watch,
+        writer: Writer,
+        replicas: Replicas,
+        identity: String,
+        settings: &ClusterSettings,
+    ) -> Self {
+        Self {
+            conflicts: writer.conflicts(),
+            watch,
+            writer,
+            replicas,
+            known_conflicts: Vec::new(),
+            published: None,
+            identity,
+            addresses: settings.addresses.clone(),
+            node: settings.node.clone(),
+        }
+    }
+
+    /// An empty world with this replica in it.
+    pub(crate) fn world(&self) -> World {
+        let mut world = World::in_cluster();
+        world.set_local(&self.identity, &self.addresses, self.node.as_deref());
+        world
+    }
+
+    /// The next news; none when there can be no more.
+    pub(crate) async fn next(&mut self) -> Option<News> {
+        tokio::select! {
+            batch = self.watch.next() => batch.map(News::Objects),
+            changes = self.replicas.next() => changes.map(News::Replicas),
+            changed = self.conflicts.changed() => match changed {
+                Ok(()) => Some(News::Conflicts(self.conflicts.borrow_and_update().clone())),
+                Err(_) => None,
+            },
+        }
+    }
+
+    /// Takes news into the world. Gives whether the whole cluster is known, where the news say so.
+    pub(crate) fn take(&mut self, news: News, world: &mut World) -> bool {
+        match news {
+            News::Objects(batch) => {
+                // Before the plan that follows: the writer compares with what is there.
+                self.writer.observe(batch.observed);
+                for change in batch.changes {
+                    spine::apply(world, change);
+                }
+                return batch.is_synced;
+            }
+            News::Replicas(changes) => {
+                for (name, replica) in changes {
+                    world.set_replica(&name, replica);
+                }
+            }
+            News::Conflicts(conflicts) => self.take_conflicts(&conflicts, world),
+        }
+        false
+    }
+
+    fn take_conflicts(&mut self, conflicts: &[OwnedConflict], world: &mut World) {
+        let now: Vec<_> = conflicts
+            .iter()
+            .filter_map(|conflict| Some((desired_name(&conflict.name)?, conflict.message.as_str())))
+            .collect();
+        for name in &self.known_conflicts {
+            if !now.iter().any(|(taken, _)| taken == name) {
+                world.set_conflict(name, None);
+            }
+        }
+        for (name, message) in &now {
+            world.set_conflict(name, Some(message));
+        }
+        self.known_conflicts = now.into_iter().map(|(name, _)| name).collect();
+    }
+
+    /// Says what the plan wants. Called after every turn, also when nothing changed.
+    pub(crate) fn tell(&mut self, statuses: &Statuses, wishes: Wishes, world: &World) {
+        for (id, status) in statuses {
+            self.writer.want(diagnose::named(id), status.clone().map(Arc::new));
+        }
+        for (name, owned) in wishes.owned {
+            let object = owned.as_deref().map(OwnedObject::from);
+            self.writer.own(OwnedName::from(&name), object);
+        }
+        for (class, is_used) in wishes.classes_in_use {
+            self.writer.keep_class(&class, is_used);
+        }
+        self.writer.planned();
+        let own = world.local();
+        if self.published.as_ref() != Some(own) {
+            self.published = Some(own.clone());
+            self.replicas.publish(own.clone());
+        }
+    }
+
+    /// Takes leave of the other replicas.
+    pub(crate) async fn close(self) {
+        if tokio::time::timeout(LONGEST_FAREWELL, self.replicas.leave())
+            .await
+            .is_err()
+        {
+            tracing::warn!("this replica could not say that it leaves; the others will notice");
+        }
+    }
+}
+
+/// The name as the plan knows it; none for kinds that it does not make.
+fn desired_name(name: &OwnedName) -> Option<desired::OwnedName> {
+    let kind = match name.kind {
+        OwnedKind::SERVICE => desired::OwnedKind::Service,
+        OwnedKind::ENDPOINT_SLICE => desired::OwnedKind::EndpointSlice,
+        _ => return None,
+    };
+    Some(desired::OwnedName {
+        kind,
+        namespace: name.namespace.as_str().into(),
+        name: name.name.as_str().into(),
+    })
+}
