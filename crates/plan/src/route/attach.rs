@@ -80,6 +80,9 @@ fn no_such_listener(frame: &Frame, parent: &ParentRef) -> String {
     } else {
         ""
     };
+    if there.is_empty() {
+        return format!("Gateway {}/{} has no listeners", frame.namespace, parent.name);
+    }
     let there = there.join(", ");
     format!(
         "Gateway {}/{} has no listener{wanted}; it has {there}{rest}",

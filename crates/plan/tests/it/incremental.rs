@@ -90,6 +90,7 @@ proptest! {
                 Edit::Observe(gatewright_ir::Fact::Listener { origin, .. }) => origin.to_string(),
                 Edit::Replica(name, _) => format!("replica {name}"),
                 Edit::Local(_) => "this replica".to_owned(),
+                Edit::Leaving => "leaving".to_owned(),
                 Edit::Conflict(name, _) => name.to_string(),
                 Edit::Observe(_) | Edit::Delete(_) => continue,
             };

@@ -22,6 +22,7 @@ pub(crate) enum Edit {
     Invalid(Kind, Value),
     Replica(&'static str, Option<Replica>),
     Local(Vec<IpAddr>),
+    Leaving,
     Conflict(OwnedName, Option<&'static str>),
 }
 
@@ -38,6 +39,7 @@ impl Edit {
             }
             Self::Replica(name, replica) => world.set_replica(name, replica.clone()),
             Self::Local(addresses) => world.set_local("one", addresses, None),
+            Self::Leaving => world.set_leaving(),
             Self::Conflict(name, message) => world.set_conflict(name, *message),
         }
     }
@@ -122,6 +124,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         2 => cluster::invalid(),
         3 => cluster::replica(),
         1 => cluster::local(),
+        1 => Just(Edit::Leaving),
         4 => cluster::entry(),
         1 => cluster::conflict(),
     ]

@@ -117,6 +117,8 @@ pub(super) fn invalid() -> impl Strategy<Value = Edit> {
         ),
         (Kind::Service, "web", Value::Null),
         (Kind::Secret, "good", Value::Null),
+        (Kind::EndpointSlice, "s0", Value::Null),
+        (Kind::GatewayConfig, "config", json!({})),
         (Kind::ReferenceGrant, "g0", json!({"from": [], "to": []})),
     ]);
     (pick(&NAMESPACES), broken, 1..4i64).prop_map(|(namespace, (kind, name, spec), generation)| {
