@@ -155,12 +155,11 @@ impl App {
 
     /// Looks at the files now. A cluster is always looked at.
     pub(crate) fn rescan(&self) {
-        match &self.rescan {
-            Some(rescan) => {
-                tracing::info!("looking at the files again");
-                rescan.ask();
-            }
-            None => tracing::info!("the cluster is followed all the time; there is nothing to read again"),
+        if let Some(rescan) = &self.rescan {
+            tracing::info!("looking at the files again");
+            rescan.ask();
+        } else {
+            tracing::info!("the cluster is followed all the time; there is nothing to read again");
         }
     }
 

@@ -131,7 +131,6 @@ fn watch_problems(server: &str, states: &[KindState]) -> Vec<Finding> {
             .unwrap_or_default();
         let error = state.last_error.as_deref().unwrap_or_default();
         match state.standing {
-            Standing::Listing | Standing::Watching => {}
             Standing::Absent => findings.push(Advice::KindMissing.finding(format!(
                 "the cluster does not know {kind} of {}; it counts as empty",
                 kind.group()
@@ -143,7 +142,8 @@ fn watch_problems(server: &str, states: &[KindState]) -> Vec<Finding> {
                 let message = format!("the API server at {server} does not answer: {error}");
                 findings.push(Advice::ServerAway.finding(message));
             }
-            Standing::Unreachable => {}
+            // One line for all kinds.
+            Standing::Unreachable | Standing::Listing | Standing::Watching => {}
         }
     }
     findings
