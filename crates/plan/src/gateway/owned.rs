@@ -1,8 +1,8 @@
 //! The objects that are made for a Gateway which is reached through a Service of its own.
 //!
 //! A Service without selector, and for each of its ports and each family of addresses an EndpointSlice that lists all
-//! replicas, once the Service is there. What is not planned here is deleted; a Service is therefore kept as it is while nobody knows what it should be
-//! like, for with it would go the address that clients know.
+//! replicas, once the Service is there. What is not planned here is deleted; a Service is therefore kept as it is while
+//! nobody knows what it should be like, for with it would go the address that clients know.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -171,7 +171,7 @@ impl Maker<'_> {
 }
 
 /// Whether others can reach an address, and an API server takes it as that of an endpoint.
-fn is_reachable(address: IpAddr) -> bool {
+pub(super) fn is_reachable(address: IpAddr) -> bool {
     let is_local = match address {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => address.is_unicast_link_local(),

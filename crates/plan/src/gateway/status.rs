@@ -13,6 +13,7 @@ use gatewright_world::{
 
 use super::{
     Assignment, Entry, Frame, ListenerFrame, Table, Trouble, Verdict,
+    owned::is_reachable,
     progress::{Progress, progress},
 };
 use listener::listener_status;
@@ -189,6 +190,13 @@ fn unreachable(world: &World, key: &Key, frame: &Frame, owned: &[OwnedName]) -> 
             (Some(_), _) => format!("{service} has no address yet"),
         };
         return Some(Trouble::new(Reason::AddressNotAssigned, message));
+    }
+    let is_led_to = |replica: &Replica| replica.addresses.iter().any(|address| is_reachable(*address));
+    if !world.replicas().any(|(_, replica)| is_led_to(replica)) {
+        let message = format!(
+            "{service} leads nowhere: no replica has said at which address the cluster can reach it; give it one, or use entry Host"
+        );
+        return Some(Trouble::new(Reason::NoResources, message));
     }
     None
 }

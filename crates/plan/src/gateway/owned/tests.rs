@@ -1,10 +1,14 @@
 use gatewright_api::{Object, config};
 use gatewright_ir::Fact;
-use gatewright_world::{ListenerFact, origin};
+use gatewright_world::{
+    ListenerFact,
+    desired::{ConditionKind, Reason, Status},
+    origin,
+};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{PlanSettings, Planner};
+use crate::{PlanSettings, Planner, StatusKey};
 
 fn cluster(addresses: &[&str]) -> World {
     let mut world = World::in_cluster();
@@ -24,10 +28,15 @@ fn cluster(addresses: &[&str]) -> World {
 
 /// The Service of the Gateway, or one of somebody else that only has its name.
 fn service(owner: &str) -> Object {
+    given_service(owner, &json!([]))
+}
+
+fn given_service(owner: &str, ingress: &Value) -> Object {
     let owner = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "name": owner, "uid": "1", "controller": true});
     let value = json!({
         "metadata": {"namespace": "a", "name": "gatewright-front", "ownerReferences": [owner]},
         "spec": {"type": "LoadBalancer", "ports": [{"name": "tcp-80", "port": 80, "targetPort": 20000}]},
+        "status": {"loadBalancer": {"ingress": ingress}},
     });
     Object::from_value(Kind::Service, value).unwrap()
 }
@@ -268,4 +277,41 @@ fn an_address_of_either_family_is_asked_for() {
         let (_, service) = planner.owned().next().unwrap();
         assert_eq!(service.to_value().unwrap()["spec"]["loadBalancerIP"], address);
     }
+}
+
+/// Why the Gateway is or is not programmed.
+fn programmed(world: &World) -> Reason {
+    let target = StatusKey {
+        kind: Kind::Gateway,
+        key: Key::new("a", "front"),
+    };
+    let Some(Status::Gateway(status)) = planner(world).status(&target) else {
+        panic!("the Gateway has no status");
+    };
+    let condition = status
+        .conditions
+        .iter()
+        .find(|one| one.kind == ConditionKind::Programmed);
+    condition.unwrap().reason
+}
+
+#[test]
+fn a_gateway_is_programmed_step_by_step() {
+    let mut world = cluster(&[]);
+    world.delete(&service("front").name());
+    assert_eq!(
+        programmed(&world),
+        Reason::AddressNotAssigned,
+        "there is no Service yet"
+    );
+    world.apply(&service("front"));
+    assert_eq!(programmed(&world), Reason::AddressNotAssigned, "it has no address yet");
+    world.apply(&given_service("front", &json!([{"ip": "192.0.2.1"}])));
+    assert_eq!(programmed(&world), Reason::NoResources, "nobody is behind it");
+    world.set_local("one", &["127.0.0.1".parse().unwrap()], None);
+    assert_eq!(programmed(&world), Reason::NoResources, "nobody else can reach that");
+    world.set_local("one", &["10.244.0.1".parse().unwrap()], None);
+    assert_eq!(programmed(&world), Reason::Pending);
+    listen(&mut world, &["0.0.0.0:20000"]);
+    assert_eq!(programmed(&world), Reason::Programmed);
 }
