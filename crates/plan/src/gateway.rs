@@ -14,7 +14,7 @@ mod targets;
 pub(crate) use addresses::{Assignment, assign};
 pub(crate) use entry::{Balancer, Entry};
 pub(crate) use frame::{Frame, ListenerFrame, Trouble, Verdict, build};
-pub(crate) use owned::owned;
+pub(crate) use owned::{kept, owned};
 pub(crate) use status::status;
 pub(crate) use table::{Table, emit};
 

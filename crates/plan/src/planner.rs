@@ -40,6 +40,9 @@ pub struct Planner {
     service_clusters: Index<Key, ClusterId>,
     ir: OrdMap<Origin, Arc<Gateway>>,
     owned: BTreeMap<OwnedName, Arc<Owned>>,
+    /// The Services of Gateways whose class is not there. Whoever has lost sight of a class for a moment must not delete
+    /// what cannot be had again: the address that clients know.
+    kept: BTreeMap<Key, OwnedName>,
     classes_in_use: BTreeSet<Text>,
 }
 
@@ -74,7 +77,7 @@ struct Work {
     /// Those of them whose owned objects may differ: routes make no difference to these.
     moved: BTreeSet<Key>,
     /// Objects of Gateways that are gone or no longer ours.
-    abandoned: Vec<OwnedName>,
+    abandoned: Vec<(Key, OwnedName)>,
     delta: Delta,
 }
 
@@ -98,6 +101,7 @@ impl Planner {
             service_clusters: Index::default(),
             ir: OrdMap::new(),
             owned: BTreeMap::new(),
+            kept: BTreeMap::new(),
             classes_in_use: BTreeSet::new(),
         }
     }
@@ -210,9 +214,10 @@ impl Planner {
             let Some((declared, class)) = declared else {
                 if let Some(old) = old {
                     work.reset.insert(key.clone());
-                    work.touched.insert(key);
-                    work.abandoned.extend(old.owned);
+                    work.abandoned
+                        .extend(old.owned.into_iter().map(|name| (key.clone(), name)));
                 }
+                work.touch(&key);
                 continue;
             };
             let previous = old.as_ref().map(|plan| &plan.frame);

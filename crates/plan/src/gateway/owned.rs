@@ -46,12 +46,31 @@ pub(crate) fn owned(world: &World, key: &Key, frame: &Frame, assignment: Option<
             }
             made
         }
-        Entry::LoadBalancer(_) | Entry::Unknown => {
-            let kept = world
-                .entry(key)
-                .map(|_| maker.object(OwnedKind::Service, None, OwnedBody::Kept));
-            kept.into_iter().collect()
-        }
+        Entry::LoadBalancer(_) | Entry::Unknown => kept(world, key).into_iter().collect(),
+    }
+}
+
+/// The Service of a Gateway as it is, if there is one.
+pub(crate) fn kept(world: &World, key: &Key) -> Option<Owned> {
+    world.entry(key)?;
+    Some(Owned {
+        name: OwnedName {
+            kind: OwnedKind::Service,
+            namespace: key.namespace.clone(),
+            name: service_name(&key.name).into(),
+        },
+        owner: owner(key),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        body: OwnedBody::Kept,
+    })
+}
+
+fn owner(key: &Key) -> ObjectName {
+    ObjectName {
+        kind: Kind::Gateway,
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
     }
 }
 
@@ -77,11 +96,7 @@ impl Maker<'_> {
                 namespace: namespace.clone(),
                 name: name.unwrap_or_else(|| service_name(gateway)).into(),
             },
-            owner: ObjectName {
-                kind: Kind::Gateway,
-                namespace: namespace.to_string(),
-                name: gateway.to_string(),
-            },
+            owner: owner(self.key),
             labels,
             annotations: infrastructure.annotations,
             body,

@@ -16,9 +16,14 @@ use crate::{Delta, StatusKey, gateway};
 impl Planner {
     /// Makes IR, owned objects and status of every touched Gateway.
     pub(super) fn finish(&mut self, world: &World, mut work: Work) -> Delta {
-        for name in work.abandoned {
-            self.owned.remove(&name);
-            work.delta.owned.push((name, None));
+        for key in &work.moved {
+            self.update_kept(world, key, &mut work.delta);
+        }
+        for (key, name) in work.abandoned {
+            if self.kept.get(&key) != Some(&name) {
+                self.owned.remove(&name);
+                work.delta.owned.push((name, None));
+            }
         }
         for key in work.touched {
             if work.moved.contains(&key) {
@@ -67,6 +72,33 @@ impl Planner {
             }
         }
         work.delta
+    }
+
+    /// Finds out whether a Gateway has no class and a Service, and notes what differs.
+    fn update_kept(&mut self, world: &World, key: &Key, delta: &mut Delta) {
+        let is_orphan = |gateway: &Arc<gatewright_world::object::Gateway>| world.class(&gateway.class).is_none();
+        let kept = world
+            .gateway(key)
+            .filter(|gateway| is_orphan(gateway))
+            .and_then(|_| gateway::kept(world, key));
+        let Some(kept) = kept else {
+            let Some(name) = self.kept.remove(key) else { return };
+            match self.gateways.plans.get_mut(key) {
+                // It is ours again, and whether it still needs a Service is decided with its other objects.
+                Some(plan) => plan.owned.push(name),
+                None => {
+                    self.owned.remove(&name);
+                    delta.owned.push((name, None));
+                }
+            }
+            return;
+        };
+        self.kept.insert(key.clone(), kept.name.clone());
+        if self.owned.get(&kept.name).is_none_or(|known| **known != kept) {
+            let (name, kept) = (kept.name.clone(), Arc::new(kept));
+            self.owned.insert(name.clone(), kept.clone());
+            delta.owned.push((name, Some(kept)));
+        }
     }
 
     /// Makes the objects of a Gateway again, and notes those that differ.
