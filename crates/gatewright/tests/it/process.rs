@@ -38,6 +38,8 @@ fn binary() -> Command {
     command
         .env_clear()
         .env("NO_COLOR", "1")
+        // No cluster is found by chance.
+        .env("HOME", "/nowhere")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
