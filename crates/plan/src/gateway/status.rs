@@ -4,7 +4,7 @@ mod listener;
 
 use std::net::{IpAddr, SocketAddr};
 
-use gatewright_api::config::ServiceType;
+use gatewright_api::config::{ExternalTrafficPolicy, ServiceType};
 use gatewright_ir::ListenerState;
 use gatewright_world::{
     Key, Replica, World,
@@ -191,12 +191,20 @@ fn unreachable(world: &World, key: &Key, frame: &Frame, owned: &[OwnedName]) -> 
         };
         return Some(Trouble::new(Reason::AddressNotAssigned, message));
     }
-    let is_led_to = |replica: &Replica| replica.addresses.iter().any(|address| is_reachable(*address));
-    if !world.replicas().any(|(_, replica)| is_led_to(replica)) {
-        let message = format!(
-            "{service} leads nowhere: no replica has said at which address the cluster can reach it; give it one, or use entry Host"
-        );
-        return Some(Trouble::new(Reason::NoResources, message));
-    }
-    None
+    let is_led_to = |replica: &&Replica| replica.addresses.iter().any(|address| is_reachable(*address));
+    let replicas = world.replicas().map(|(_, replica)| replica).filter(is_led_to);
+    let replicas: Vec<&Replica> = replicas.collect();
+    let is_local = balancer.external_traffic_policy == Some(ExternalTrafficPolicy::Local)
+        && balancer.service_type != ServiceType::ClusterIp;
+    let why = if replicas.is_empty() {
+        "no replica has said at which address the cluster can reach it; give it one, or use entry Host"
+    } else if is_local && replicas.iter().all(|replica| replica.node.is_none()) {
+        "externalTrafficPolicy Local needs the node of each replica, and none has said its own"
+    } else {
+        return None;
+    };
+    Some(Trouble::new(
+        Reason::NoResources,
+        format!("{service} leads nowhere: {why}"),
+    ))
 }

@@ -83,13 +83,12 @@ impl Planner {
             .and_then(|_| gateway::kept(world, key));
         let Some(kept) = kept else {
             let Some(name) = self.kept.remove(key) else { return };
-            match self.gateways.plans.get_mut(key) {
+            if let Some(plan) = self.gateways.plans.get_mut(key) {
                 // It is ours again, and whether it still needs a Service is decided with its other objects.
-                Some(plan) => plan.owned.push(name),
-                None => {
-                    self.owned.remove(&name);
-                    delta.owned.push((name, None));
-                }
+                plan.owned.push(name);
+            } else {
+                self.owned.remove(&name);
+                delta.owned.push((name, None));
             }
             return;
         };

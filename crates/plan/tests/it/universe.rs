@@ -374,6 +374,7 @@ fn config() -> impl Strategy<Value = Edit> {
         json!({"entry": "LoadBalancer", "allowedOverrides": ["entry"]}),
         json!({"loadBalancer": {"serviceType": "ClusterIP", "annotations": {"example.com/note": "y"}}}),
         json!({"entry": "Host"}),
+        json!({"loadBalancer": {"externalTrafficPolicy": "Local"}}),
     ]);
     (pick(&NAMESPACES), spec).prop_map(|(namespace, spec)| {
         Edit::Apply(

@@ -315,3 +315,26 @@ fn a_gateway_is_programmed_step_by_step() {
     listen(&mut world, &["0.0.0.0:20000"]);
     assert_eq!(programmed(&world), Reason::Programmed);
 }
+
+#[test]
+fn traffic_that_stays_on_its_node_needs_to_know_the_nodes() {
+    let mut world = cluster(&["10.244.0.1"]);
+    world.apply(&given_service("front", &json!([{"ip": "192.0.2.1"}])));
+    listen(&mut world, &["0.0.0.0:20000"]);
+    let config = json!({"metadata": {"namespace": "a", "name": "local"}, "spec": {"loadBalancer": {"externalTrafficPolicy": "Local"}}});
+    world.apply(&Object::from_value(Kind::GatewayConfig, config).unwrap());
+    let reference = json!({"group": "gatewright.dev", "kind": "GatewayConfig", "name": "local"});
+    let listener = json!({"name": "l", "protocol": "HTTP", "port": 80});
+    declare(
+        &mut world,
+        &[listener],
+        &json!({"infrastructure": {"parametersRef": reference}}),
+    );
+    assert_eq!(programmed(&world), Reason::Programmed);
+    let planner = planner(&world);
+    let values: Vec<Value> = planner.owned().filter_map(|(_, owned)| owned.to_value()).collect();
+    assert_eq!(values[0]["spec"]["externalTrafficPolicy"], "Local");
+    assert_eq!(values[1]["endpoints"][0]["nodeName"], "node-a");
+    world.set_local("one", &["10.244.0.1".parse().unwrap()], None);
+    assert_eq!(programmed(&world), Reason::NoResources);
+}
