@@ -99,14 +99,7 @@ pub fn identity() -> String {
 pub fn lease(cluster: &Cluster, settings: LeaseSettings) -> Lease {
     let (leads, is_leader) = watch::channel(false);
     let (stop, stopped) = oneshot::channel();
-    let resource = ApiResource {
-        group: "coordination.k8s.io".to_owned(),
-        version: "v1".to_owned(),
-        api_version: "coordination.k8s.io/v1".to_owned(),
-        kind: "Lease".to_owned(),
-        plural: "leases".to_owned(),
-    };
-    let api = Api::namespaced_with(cluster.client(), &settings.namespace, &resource);
+    let api = Api::namespaced_with(cluster.client(), &settings.namespace, &resource());
     let candidate = Candidate {
         api,
         settings,
@@ -301,6 +294,18 @@ async fn within<T>(limit: Duration, request: impl Future<Output = Result<T, Erro
     failure::within(limit, request).await
 }
 
-fn now() -> String {
+/// What a Lease is to the API server.
+pub(super) fn resource() -> ApiResource {
+    ApiResource {
+        group: "coordination.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        api_version: "coordination.k8s.io/v1".to_owned(),
+        kind: "Lease".to_owned(),
+        plural: "leases".to_owned(),
+    }
+}
+
+/// The time, as Leases have it.
+pub(super) fn now() -> String {
     format!("{:.6}", Timestamp::now())
 }

@@ -20,8 +20,10 @@ mod sweep;
 
 use std::{sync::Arc, time::Duration};
 
+pub(crate) use entry::FINALIZER;
 use gatewright_api::{Kind, ObjectName};
 use gatewright_world::desired::Status;
+pub(crate) use owned::CONTROLLER;
 pub use owned::{OwnedConflict, OwnedKind, OwnedName, OwnedObject};
 pub use report::{Failing, WriterReport};
 use run::Shared;

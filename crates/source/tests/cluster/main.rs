@@ -15,6 +15,7 @@ mod leading;
 mod outage;
 mod owning;
 mod plane;
+mod replicas;
 mod statuses;
 mod support;
 mod trouble;

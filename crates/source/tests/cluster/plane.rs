@@ -22,7 +22,7 @@ use crate::support;
 /// The user who may do everything.
 pub(crate) const ADMIN: &str = "admin";
 /// Users who may do what a test lets them.
-pub(crate) const USERS: &[&str] = &["reader", "scribe", "local"];
+pub(crate) const USERS: &[&str] = &["reader", "scribe", "local", "replica"];
 
 /// A control plane.
 pub(crate) struct Plane {
@@ -235,10 +235,11 @@ impl Plane {
             "users": [{"name": user, "user": {"token": format!("{user}-token")}}],
             "contexts": [{"name": user, "context": {"cluster": "test", "user": user, "namespace": "default"}}],
         });
-        let path = self.folder.path().join(format!("kubeconfig-{user}-{port}"));
+        // Tests ask at the same time: each has a file of its own.
+        let path = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
         fs::write(&path, kubeconfig.to_string()).unwrap();
         let settings = ConnectSettings {
-            kubeconfig: Some(path),
+            kubeconfig: Some(path.path().to_owned()),
             context: Some(user.to_owned()),
         };
         connect(&settings).await.unwrap()

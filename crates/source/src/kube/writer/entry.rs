@@ -8,7 +8,7 @@ use gatewright_world::desired::Status;
 use crate::kube::observed::Seen;
 
 /// Gateway API's own name for what keeps a class in use from vanishing.
-pub(super) const FINALIZER: &str = "gateway-exists-finalizer.gateway.networking.k8s.io";
+pub(crate) const FINALIZER: &str = "gateway-exists-finalizer.gateway.networking.k8s.io";
 
 #[derive(Debug, Default)]
 pub(super) struct Entry {

@@ -17,6 +17,7 @@ use ::kube::api::ApiResource;
 pub(super) use follow::follow;
 use gatewright_api::ObjectName;
 use gatewright_world::desired;
+pub(crate) use object::CONTROLLER;
 use serde_json::Value;
 pub(super) use table::Owned;
 pub(super) use write::write;
@@ -62,7 +63,7 @@ impl OwnedKind {
         }
     }
 
-    pub(super) fn resource(&self) -> ApiResource {
+    pub(crate) fn resource(&self) -> ApiResource {
         let api_version = if self.group.is_empty() {
             self.version.to_owned()
         } else {

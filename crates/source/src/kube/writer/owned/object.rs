@@ -9,7 +9,7 @@ use super::{OwnedName, covers::covers};
 use crate::kube::raw::Raw;
 
 /// Which controller made an object: two installations may share a cluster.
-const CONTROLLER: &str = "gatewright.dev/controller";
+pub(crate) const CONTROLLER: &str = "gatewright.dev/controller";
 /// A hash of what was applied, so that a field that is no longer wanted is noticed even after a restart.
 pub(super) const APPLIED: &str = "gatewright.dev/applied";
 
