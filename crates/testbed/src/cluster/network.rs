@@ -31,6 +31,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 pub(super) use subnet::{Range, Subnet};
 
 use super::state::{self, Ledger};
+use crate::locks;
 
 const BRIDGE: &str = "bridge";
 const UPLINK: &str = "uplink";
@@ -51,7 +52,7 @@ impl Network {
     /// Makes the cluster's namespace, on a subnet that nobody on this machine uses.
     pub(super) fn make(name: &str, ledger: Ledger) -> anyhow::Result<Self> {
         // Two that look for a free subnet at the same time would find the same one.
-        let _lock = state::wait_for_lock(&state::root().join("network.lock"), Duration::from_mins(1))?;
+        let _lock = locks::wait_for_lock(Path::new(state::ROOT), Duration::from_mins(1))?;
         let subnet = Subnet::free()?;
         let namespace = format!("gwtb-{name}");
         ensure!(
@@ -80,7 +81,9 @@ impl Network {
             Some(namespace),
             &[
                 "link set lo up".to_owned(),
-                format!("link add {BRIDGE} type bridge"),
+                // With an address of its own: else it takes the lowest of its ports', which changes as pods come and go, and
+                // neighbours that know the old one are lost for half a minute.
+                format!("link add {BRIDGE} address {} type bridge", subnet.hardware_address()),
                 format!("address add {node}/{length} dev {BRIDGE}"),
                 format!("link set {BRIDGE} up"),
                 format!("link set {UPLINK} master {BRIDGE} up"),

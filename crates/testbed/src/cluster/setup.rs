@@ -9,42 +9,66 @@ pub(super) mod gatewright;
 mod kubernetes;
 
 use std::{
-    env,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 
-use crate::process;
+use super::Channel;
+use crate::{process, programs, say};
 
 /// The programs of a control plane.
 #[derive(Clone, Debug)]
-pub(super) struct Programs {
-    pub(super) etcd: PathBuf,
-    pub(super) apiserver: PathBuf,
-    pub(super) controller_manager: PathBuf,
-    pub(super) kubectl: PathBuf,
+pub struct Programs {
+    /// What an API server keeps its objects in.
+    pub etcd: PathBuf,
+    /// The API server.
+    pub apiserver: PathBuf,
+    /// The controllers.
+    pub controller_manager: PathBuf,
+    /// The command line, of the same version.
+    pub kubectl: PathBuf,
 }
 
-/// Finds all programs and sets up what is missing.
-pub(super) fn programs() -> anyhow::Result<Programs> {
-    check_machine()?;
-    let cache = cache_folder()?;
-    let kubernetes = kubernetes::find(&cache)?;
-    Ok(Programs {
-        etcd: etcd::find(&cache)?,
-        apiserver: kubernetes.join("kube-apiserver"),
-        controller_manager: kubernetes.join("kube-controller-manager"),
-        kubectl: kubernetes.join("kubectl"),
-    })
+impl Programs {
+    /// Finds the programs, and sets up those that are missing, which on a fresh machine takes half an hour.
+    ///
+    /// Needs no root as long as Python and Go are there; a [`Cluster`](super::Cluster) needs more and calls this itself.
+    pub fn set_up() -> anyhow::Result<Self> {
+        let cache = programs::cache_folder()?;
+        let etcd = etcd::find(&cache)?;
+        let kubernetes = kubernetes::find(&cache)?;
+        Ok(Self {
+            etcd,
+            apiserver: kubernetes.join("kube-apiserver"),
+            controller_manager: kubernetes.join("kube-controller-manager"),
+            kubectl: kubernetes.join("kubectl"),
+        })
+    }
 }
 
-/// What cannot be set up from here must be there: the right to make namespaces, and the tools that do.
-fn check_machine() -> anyhow::Result<()> {
+/// Sets up everything that clusters need, so that those that start later find it, and says what there is.
+pub fn set_up() -> anyhow::Result<()> {
+    prepare_machine()?;
+    Programs::set_up()?;
+    gateway_api::manifests(Channel::Experimental)?;
+    say(format_args!(
+        "cached: etcd {} and Kubernetes {} in {}, Gateway API {} among the Go modules",
+        etcd::VERSION,
+        kubernetes::version()?,
+        programs::cache_folder()?.display(),
+        gateway_api::VERSION,
+    ));
+    Ok(())
+}
+
+/// The right to make namespaces, and the tools that do.
+pub(super) fn prepare_machine() -> anyhow::Result<()> {
     ensure!(
         rustix::process::geteuid().is_root(),
-        "a cluster needs root: it makes network namespaces and mounts\n\nhint: run this as root, on a machine made for tests",
+        "a cluster needs root: it makes network namespaces and mounts\n\n\
+         hint: run this as root, for example with `sudo --preserve-env=HOME,PATH`; `make test-quick` runs the tests that need none",
     );
     let needed = [
         ("ip", "iproute2"),
@@ -53,30 +77,11 @@ fn check_machine() -> anyhow::Result<()> {
         ("setpriv", "util-linux"),
         ("mount", "mount"),
         ("xargs", "findutils"),
-        ("python3", "python3"),
-        ("go", "golang"),
     ];
     for (program, package) in needed {
-        if !is_in_path(program) {
-            bail!("{program} is not installed\n\nhint: install it, for example with `apt-get install {package}`");
-        }
+        programs::package(program, package)?;
     }
     Ok(())
-}
-
-fn is_in_path(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
-/// Where a user's programs may keep what they can get again.
-fn cache_folder() -> anyhow::Result<PathBuf> {
-    let folder = match env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?).join(".cache"),
-    };
-    ensure!(folder.is_absolute(), "{} is not an absolute path", folder.display());
-    Ok(folder.join("gatewright"))
 }
 
 /// The Go module that pins the version of Kubernetes.
@@ -84,6 +89,18 @@ fn go_module() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("kubernetes")
 }
 
+/// Runs Go in the module that pins the versions.
 fn go(arguments: &[&str]) -> anyhow::Result<String> {
+    check_go()?;
     process::output(Command::new("go").args(arguments).current_dir(go_module()))
+}
+
+/// The packages of most systems are too old to be installed from here: Kubernetes asks for a recent Go.
+fn check_go() -> anyhow::Result<()> {
+    if programs::find("go").is_none() {
+        bail!(
+            "Go is not installed\n\nhint: install it from https://go.dev/dl; from version 1.21 on it gets a newer one itself"
+        );
+    }
+    Ok(())
 }

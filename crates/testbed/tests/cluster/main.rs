@@ -10,6 +10,7 @@
 )]
 
 mod api_server;
+mod images;
 mod lifecycle;
 mod pods;
 mod services;

@@ -33,10 +33,7 @@ pub(crate) fn cluster() -> &'static Cluster {
 pub(crate) fn images() -> Images {
     Images::ours(&*GATEWRIGHT)
         .with("shell", Image::new("/bin/sh", "/shell"))
-        .with(
-            "coredns",
-            Image::new(env!("CARGO_BIN_EXE_cluster"), "/coredns").with_entry_arguments(["dns"]),
-        )
+        .with("coredns", Image::name_server(env!("CARGO_BIN_EXE_cluster")))
 }
 
 /// Waits until something is there.

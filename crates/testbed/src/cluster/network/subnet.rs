@@ -83,6 +83,11 @@ impl Subnet {
         format!("gwtb{}", self.index)
     }
 
+    /// The bridge's address on the wire: of the range that anybody may use, the rest says whose it is.
+    pub(super) fn hardware_address(self) -> String {
+        format!("02:67:77:74:62:{:02x}", self.index)
+    }
+
     /// The address of the API server and of the node.
     pub(in crate::cluster) fn node(self) -> Ipv4Addr {
         self.at(1)

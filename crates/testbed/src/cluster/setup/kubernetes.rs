@@ -11,8 +11,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 
-use super::super::state;
-use crate::say;
+use crate::{locks, say};
 
 const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kubectl"];
 
@@ -24,16 +23,17 @@ const BUILD: Duration = Duration::from_hours(2);
 
 /// The folder with the programs.
 pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {
-    let version = version(GO_MOD).context("go.mod names no version of Kubernetes")?;
+    let version = version()?;
     let folder = cache.join(format!("kubernetes-{version}"));
     if PROGRAMS.iter().all(|program| folder.join(program).is_file()) {
         return Ok(folder);
     }
+    super::check_go()?;
     say(format_args!(
         "setting up: Kubernetes {version}, built into {} (once, about twenty minutes on two processors)",
         folder.display()
     ));
-    let _lock = state::wait_for_lock(&cache.join(format!("kubernetes-{version}.lock")), BUILD)?;
+    let _lock = locks::wait_for_lock(&cache.join(format!("kubernetes-{version}.lock")), BUILD)?;
     fs::create_dir_all(&folder)?;
     for program in PROGRAMS {
         if !folder.join(program).is_file() {
@@ -75,8 +75,13 @@ fn linker_flags(version: &str) -> String {
     )
 }
 
+/// The version of the programs.
+pub(super) fn version() -> anyhow::Result<&'static str> {
+    version_in(GO_MOD).context("go.mod names no version of Kubernetes")
+}
+
 /// The version that a go.mod requires.
-fn version(go_mod: &str) -> Option<&str> {
+fn version_in(go_mod: &str) -> Option<&str> {
     go_mod
         .lines()
         .find_map(|line| line.trim().strip_prefix("require k8s.io/kubernetes v").map(str::trim))
@@ -84,11 +89,11 @@ fn version(go_mod: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GO_MOD, linker_flags, version};
+    use super::{linker_flags, version};
 
     #[test]
     fn the_module_pins_a_version() {
-        let version = version(GO_MOD).unwrap();
+        let version = version().unwrap();
         assert_eq!(version.split('.').count(), 3, "{version}");
     }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     os::unix::process::ExitStatusExt,
+    path::PathBuf,
     process::ExitStatus,
     sync::Arc,
     time::{Duration, Instant},
@@ -27,7 +28,7 @@ use super::{
     sandbox::{self, Mount, Sandbox},
     view::{State, Termination},
 };
-use crate::cluster::node::events::Tone;
+use crate::cluster::{Image, node::events::Tone};
 
 /// When the pod's containers must have ended; none while it lives.
 pub(super) type Deadline = watch::Receiver<Option<Instant>>;
@@ -118,7 +119,11 @@ async fn prepare(
         if deadline.borrow().is_some() {
             return None;
         }
-        let problem = match plan(pod, container) {
+        let prepared = tokio::select! {
+            pulled = pull(pod, container) => pulled.and_then(|(image, program)| plan(pod, container, image, program)),
+            () = is_ending(deadline) => return None,
+        };
+        let problem = match prepared {
             Ok(planned) => return Some(planned),
             Err(problem) => problem,
         };
@@ -150,14 +155,26 @@ async fn prepare(
 
 const PULL: &str = "ErrImagePull";
 
-fn plan(pod: &Arc<PodContext>, container: &Container) -> Result<(BTreeMap<String, String>, Sandbox), Problem> {
+/// The container's image, and where its program is.
+async fn pull<'a>(pod: &'a PodContext, container: &Container) -> Result<(&'a Image, PathBuf), Problem> {
+    let name = container.image.as_deref().unwrap_or_default();
+    let refused = |why: String| Problem::new(PULL, format!("failed to pull image {name:?}: {why}"));
+    let image = pod.node.settings.images.find(name).ok_or_else(|| {
+        let hint = "the testbed's table of images has no program for it";
+        refused(format!("not found: {hint}"))
+    })?;
+    let program = image.program.pull().await;
+    Ok((image, program.map_err(|error| refused(format!("{error:#}")))?))
+}
+
+fn plan(
+    pod: &Arc<PodContext>,
+    container: &Container,
+    image: &Image,
+    program: PathBuf,
+) -> Result<(BTreeMap<String, String>, Sandbox), Problem> {
     let node = &pod.node;
     let object = pod.object();
-    let name = container.image.as_deref().unwrap_or_default();
-    let image = node.settings.images.find(name).ok_or_else(|| {
-        let hint = "the testbed's table of images has no program for it";
-        Problem::new(PULL, format!("failed to pull image {name:?}: not found: {hint}"))
-    })?;
     let environment = environment(node, &object, container, pod.addresses())?;
     let words = image.words(container.command.as_deref(), container.args.as_deref());
     let words = words.iter().map(|word| expand(word, &environment)).collect();
@@ -192,7 +209,7 @@ fn plan(pod: &Arc<PodContext>, container: &Container) -> Result<(BTreeMap<String
         pod_folder: pod.folder.clone(),
         container: sandbox::container_folder(&container.name),
         host_name: pod.name.clone(),
-        program: (image.program.clone(), image.path.clone()),
+        program: (program, image.path.clone()),
         mounts: mounts.collect(),
         environment: environment.clone(),
         working_folder: container

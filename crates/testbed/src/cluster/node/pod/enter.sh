@@ -12,6 +12,8 @@ mount -t tmpfs -o mode=755 tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
 for folder in proc sys dev; do mount --rbind "/$folder" "$1/root/$folder"; done
+# Shared memory has names, too: two that choose the same must not meet, nor leave any on the machine.
+if [ -d /dev/shm ]; then mount -t tmpfs -o mode=1777,size=64m tmpfs "$1/root/dev/shm"; fi
 for folder in tmp run home root; do
     if [ -d "/$folder" ]; then mount -t tmpfs -o mode=1777 tmpfs "$1/root/$folder"; fi
 done
