@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io::{Read, Seek, SeekFrom},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
@@ -32,9 +32,12 @@ pub(super) struct Found {
 }
 
 impl AuditLog {
-    pub(super) fn from_now(file: PathBuf) -> Self {
-        let start = fs::metadata(&file).map_or(0, |metadata| metadata.len());
-        Self { file, start }
+    pub(super) fn from_now(file: &Path) -> Self {
+        let start = fs::metadata(file).map_or(0, |metadata| metadata.len());
+        Self {
+            file: file.to_owned(),
+            start,
+        }
     }
 
     /// What happened since then.

@@ -51,6 +51,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// The cluster, for as long as a test runs.
 pub(super) struct Empty {
     pub(super) bed: &'static Bed,
+    audit_log: PathBuf,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -58,15 +59,19 @@ impl Empty {
     pub(super) fn take() -> Self {
         // A test that failed says so itself; what it left behind the next one finds.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let bed = &CLUSTER.0;
+        let (bed, folder) = &*CLUSTER;
         let installed = bed.get(&format!("/api/v1/namespaces/{SYSTEM}"));
         assert!(installed.is_err(), "an earlier test did not remove what it installed");
-        Self { bed, _turn: turn }
+        Self {
+            bed,
+            audit_log: log_file(folder),
+            _turn: turn,
+        }
     }
 
     /// The log of what the installed account asks from now on.
     pub(super) fn audit(&self) -> AuditLog {
-        AuditLog::from_now(log_file(&CLUSTER.1))
+        AuditLog::from_now(&self.audit_log)
     }
 
     /// The kinds of Gateway API, as flags of `kubectl apply`.

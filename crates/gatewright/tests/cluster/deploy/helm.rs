@@ -49,7 +49,7 @@ fn find() -> PathBuf {
         .env("CGO_ENABLED", "0")
         .current_dir(root().join("deploy/tools"))
         .status()
-        .expect("Helm is built with Go, which must be installed");
+        .unwrap_or_else(|error| panic!("Helm is built with Go, which cannot be started: {error}"));
     assert!(status.success(), "go could not build Helm: {status}");
     fs::rename(&part, &program).unwrap();
     program

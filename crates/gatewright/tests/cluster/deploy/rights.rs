@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     bed::{eventually, holds},
-    namespace::{Namespace, backend, plain_gateway},
+    namespace::{Namespace, plain_gateway},
 };
 
 /// A request that a replica tries to find out what it may do, and that is refused where rights end at namespaces.
@@ -91,7 +91,6 @@ fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
     assert!(range.contains(&target), "{target} is none of {range:?}");
 
     // What is broken, and mended.
-    namespace.apply(&backend("broken").replace("name: broken, port", "name: other, port"));
     namespace.route("broken", "first", "nobody");
     namespace.until_route("broken", "ResolvedRefs", ("False", "BackendNotFound"));
     let mended = json!({ "spec": { "rules": [{ "backendRefs": [{ "name": "first", "port": 80 }] }] } });

@@ -2,40 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::files::{Right, manifest, of_kind, read, renderings, rights};
 use gatewright_api::Kind;
-use serde_json::Value;
-
-use super::{manifest, of_kind, read, renderings};
-
-/// One right: a verb on a resource of a group, there where the role is.
-type Right = (String, String, String);
-
-fn texts<'a>(rule: &'a Value, field: &str) -> impl Iterator<Item = &'a str> {
-    rule[field]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|text| text.as_str().unwrap())
-}
-
-fn rights<'a>(roles: impl IntoIterator<Item = &'a Value>) -> BTreeSet<Right> {
-    let mut rights = BTreeSet::new();
-    for rule in roles.into_iter().flat_map(|role| role["rules"].as_array().unwrap()) {
-        assert!(
-            rule.get("nonResourceURLs").is_none() && rule.get("resourceNames").is_none(),
-            "{rule}"
-        );
-        for group in texts(rule, "apiGroups") {
-            for resource in texts(rule, "resources") {
-                for verb in texts(rule, "verbs") {
-                    let right = (group.to_owned(), resource.to_owned(), verb.to_owned());
-                    assert!(rights.insert(right), "granted twice: {verb} {resource} of {group:?}");
-                }
-            }
-        }
-    }
-    rights
-}
 
 fn in_cluster(name: &str) -> BTreeSet<Right> {
     rights(of_kind(&manifest(name), "ClusterRole"))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{documents, manifest, of_kind, read, renderings, root};
+use super::files::{documents, manifest, of_kind, read, renderings, root};
 use crate::process::whole;
 
 /// Every Deployment that we ship, with where it stands.
@@ -95,21 +95,82 @@ fn every_argument_of_the_replicas_is_a_flag_of_run() {
     }
 }
 
+/// The seconds that an argument of the replicas gives.
+fn seconds(pod: &Value, flag: &str) -> u64 {
+    let arguments = pod["containers"][0]["args"].as_array().unwrap();
+    let mut values = arguments
+        .iter()
+        .filter_map(|argument| argument.as_str()?.strip_prefix(flag));
+    let value = values.next().unwrap_or_else(|| panic!("no {flag}"));
+    value.trim_start_matches('=').trim_end_matches('s').parse().unwrap()
+}
+
 #[test]
-fn open_requests_may_end_before_a_pod_is_killed() {
+fn a_replica_may_leave_in_order_before_its_pod_is_killed() {
     for name in renderings() {
         let objects = manifest(&name);
         let pod = &of_kind(&objects, "Deployment")[0]["spec"]["template"]["spec"];
-        let arguments = pod["containers"][0]["args"]
+        // To say that it leaves, to hand the writing on, and to take its own Lease away: three seconds each at most.
+        let farewells = 9;
+        let needed = seconds(pod, "--leave-delay") + seconds(pod, "--drain-timeout") + farewells;
+        let given = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
+        assert!(given > needed, "{name}: {given} s for what may take {needed} s");
+    }
+}
+
+#[test]
+fn the_network_policy_opens_what_is_needed_and_no_more() {
+    for name in renderings() {
+        let objects = manifest(&name);
+        let policy = &of_kind(&objects, "NetworkPolicy")[0]["spec"];
+        assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
+        // Traffic, and probes and metrics; the admin API is on loopback, where no policy reaches.
+        let expected = json!([
+            { "ports": [{ "protocol": "TCP", "port": 20000, "endPort": 29999 }] },
+            { "ports": [{ "protocol": "TCP", "port": "probes" }] },
+        ]);
+        assert_eq!(policy["ingress"], expected);
+        // The API server, DNS and backends are anywhere.
+        assert_eq!(policy["egress"], json!([{}]));
+    }
+}
+
+#[test]
+fn replicas_are_told_which_pod_they_are() {
+    let expected = [
+        ("POD_NAME", "metadata.name"),
+        ("POD_NAMESPACE", "metadata.namespace"),
+        ("POD_UID", "metadata.uid"),
+        ("POD_IPS", "status.podIPs"),
+        ("NODE_NAME", "spec.nodeName"),
+    ];
+    for name in renderings() {
+        let objects = manifest(&name);
+        let container = &of_kind(&objects, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0];
+        let variables: Vec<(&str, &str)> = container["env"]
             .as_array()
             .unwrap()
             .iter()
-            .filter_map(Value::as_str);
-        let drain = arguments
-            .into_iter()
-            .find_map(|argument| argument.strip_prefix("--drain-timeout="));
-        let drain: u64 = drain.unwrap().trim_end_matches('s').parse().unwrap();
-        assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() >= drain + 10);
+            .map(|variable| {
+                let path = &variable["valueFrom"]["fieldRef"]["fieldPath"];
+                (variable["name"].as_str().unwrap(), path.as_str().unwrap())
+            })
+            .collect();
+        assert_eq!(variables, expected, "{name}");
+    }
+}
+
+#[test]
+fn metrics_are_scraped_and_settings_made_only_when_asked_for() {
+    for name in renderings() {
+        let objects = manifest(&name);
+        for kind in ["ServiceMonitor", "Service", "GatewayConfig"] {
+            assert!(of_kind(&objects, kind).is_empty(), "{name}: {kind}");
+        }
+        assert_eq!(of_kind(&objects, "PodDisruptionBudget")[0]["spec"]["maxUnavailable"], 1);
+        let namespace = of_kind(&objects, "Namespace")[0];
+        let enforced = &namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
+        assert_eq!(enforced, "restricted", "{name}");
     }
 }
 
