@@ -142,7 +142,7 @@ impl Bed {
 
     /// Applies manifests as a user does; says what kubectl said.
     pub(crate) fn apply(&self, manifests: &str) -> Result<String, String> {
-        self.kubectl_with(&["apply", "--server-side", "--filename", "-"], manifests)
+        self.kubectl_with(&["apply", "--server-side", "--force-conflicts", "--filename", "-"], manifests)
     }
 
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {

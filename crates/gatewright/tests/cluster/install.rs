@@ -57,7 +57,7 @@ pub(crate) fn by_the_documentation(bed: &Bed) {
 
 /// An installation: a Deployment, its rights, and its class.
 pub(crate) struct Installation<'a> {
-    bed: &'a Bed,
+    pub(crate) bed: &'a Bed,
     /// The namespace of its replicas.
     pub(crate) namespace: String,
     /// Its class.
@@ -149,15 +149,40 @@ impl<'a> Installation<'a> {
         lease["spec"]["holderIdentity"].as_str().filter(|holder| !holder.is_empty()).map(str::to_owned)
     }
 
-    /// The sum of a metric over its labels, on one pod.
-    pub(crate) fn metric(&self, pod: &Value, name: &str) -> f64 {
-        let text = web::get(probes(pod), "/metrics").unwrap();
-        let samples = text.body().lines().filter(|line| {
-            let rest = line.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
-        });
-        samples.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    pub(crate) fn pod(&self, name: &str) -> Value {
+        self.bed.get(&path("pod", &self.namespace, name)).unwrap()
     }
+}
+
+/// The samples of a metric on one pod, each with its labels.
+pub(crate) fn metric(pod: &Value, name: &str) -> Vec<(String, f64)> {
+    let text = eventually("metrics", || web::get(probes(pod), "/metrics"));
+    let samples = text.body().lines().filter_map(|line| {
+        let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']))?;
+        let (labels, value) = rest.rsplit_once(' ')?;
+        Some((labels.to_owned(), value.parse().ok()?))
+    });
+    samples.collect()
+}
+
+/// The process of a pod of ours: the one that has the pod's name in its environment.
+pub(crate) fn process(pod: &str) -> u32 {
+    let wanted = format!("POD_NAME={pod}");
+    let has_name = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+    };
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let found: Vec<u32> = numbers.filter(has_name).collect();
+    assert_eq!(found.len(), 1, "processes of {pod}");
+    found[0]
+}
+
+/// Kills the process of a pod, which has no time to take leave.
+pub(crate) fn kill(pod: &str) {
+    let killed = Command::new("kill").args(["-KILL", &process(pod).to_string()]).status().unwrap();
+    assert!(killed.success());
 }
 
 /// The name of an object.

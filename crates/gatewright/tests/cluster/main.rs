@@ -17,4 +17,6 @@ mod install;
 mod namespace;
 mod quickstart;
 mod steady;
+mod thousand;
+mod trouble;
 mod web;

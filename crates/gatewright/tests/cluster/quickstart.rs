@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The objects of an example's folder.
-fn example(folder: &str) -> Vec<Value> {
+pub(crate) fn example(folder: &str) -> Vec<Value> {
     let files = fs::read_dir(root().join("examples").join(folder)).unwrap();
     let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     paths.sort();
@@ -70,8 +70,6 @@ fn three_commands_lead_from_an_empty_cluster_to_the_first_request() {
         name: "default".to_owned(),
     };
     let address = namespace.programmed("quickstart");
-    let service = namespace.get("service", "quickstart-gatewright").or_else(|_| namespace.get("service", "quickstart"));
-    println!("service of the Gateway: {:?}", service.map(|service| service["status"].clone()));
     let gateway = namespace.get("gateway", "quickstart").unwrap();
     for listener in gateway["status"]["listeners"].as_array().unwrap() {
         for kind in ["Accepted", "Programmed", "ResolvedRefs"] {
