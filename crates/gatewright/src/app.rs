@@ -178,6 +178,7 @@ impl App {
     pub(crate) async fn stop(self, grace: Duration) {
         self.readiness.draining();
         if let Some(membership) = self.membership {
+            self.proxy.leave();
             membership.leave(&self.leave).await;
         }
         self.stop_spine.cancel();

@@ -101,6 +101,14 @@ impl Proxy {
         merge(self.workers.iter().map(|worker| &worker.metrics))
     }
 
+    /// Asks clients to go elsewhere: responses end their connections, HTTP/2 clients are told to open another. Everything
+    /// that still comes is served, so that a change of whoever sends connections here costs no request.
+    pub fn leave(&self) {
+        for worker in self.workers.iter() {
+            worker.send(Command::Leave);
+        }
+    }
+
     /// Stops accepting, lets open connections finish for as long as `grace` allows, and ends.
     pub async fn shutdown(self, grace: Duration) {
         let Self { shared, workers } = self;

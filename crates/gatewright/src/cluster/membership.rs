@@ -45,11 +45,6 @@ impl Membership {
                     follower.set_leader(false);
                     return;
                 }
-                if *is_leader.borrow() {
-                    tracing::info!("this replica writes now");
-                } else {
-                    tracing::info!("this replica writes no longer");
-                }
             }
         };
         Self {

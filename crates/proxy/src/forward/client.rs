@@ -47,7 +47,12 @@ impl Client {
         !settings.trusted_proxies.is_empty() && is_trusted(&settings.trusted_proxies, self.peer.ip())
     }
 
-    /// Whether the connection is to be let go.
+    /// Whether the connection is to end with the next response.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.bound.bind.is_leaving()
+    }
+
+    /// Whether the connection is to end as soon as nothing is under way.
     pub(crate) fn is_draining(&self) -> bool {
         self.bound.bind.is_draining()
     }

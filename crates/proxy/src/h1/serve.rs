@@ -214,7 +214,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
         self.reader.begin(framing.body, false);
         self.framing = framing;
         self.is_head = is_head;
-        self.closes = !framing.is_persistent || self.client.is_draining();
+        self.closes = !framing.is_persistent || self.client.is_leaving();
         Ok(decision)
     }
 

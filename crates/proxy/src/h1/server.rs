@@ -88,7 +88,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Server<'a, S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Downstream for Server<'_, S> {
     fn start(&mut self, response: &ResponseView<'_>, changes: Changes<'_>, request_is_done: bool) -> io::Result<()> {
         self.writer.prepare(self.stock());
-        self.closes |= self.client.is_draining();
+        self.closes |= self.client.is_leaving();
         // A client that is told no before it has sent everything will not be listened to any longer.
         self.closes |= !request_is_done && (self.framing.expects_continue || response.status >= 400);
         let manners = self.manners();

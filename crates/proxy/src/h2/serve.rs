@@ -137,7 +137,7 @@ impl Life {
         connection: &mut Connection<S, Bytes>,
     ) -> Poll<()> {
         let is_over = self.client.deadline.poll(context).is_ready();
-        if (is_over || self.client.is_draining()) && !std::mem::replace(&mut self.is_ending, true) {
+        if (is_over || self.client.is_leaving()) && !std::mem::replace(&mut self.is_ending, true) {
             connection.graceful_shutdown();
             // Polled again, so that the announcement is sent.
             context.waker().wake_by_ref();

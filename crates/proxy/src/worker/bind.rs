@@ -51,9 +51,17 @@ pub(crate) struct LocalBind {
     pub(crate) counters: Arc<BindCounters>,
     cache: RefCell<Cache<Arc<ArcSwap<Table>>, Arc<Table>>>,
     held: RefCell<Rc<Held>>,
-    is_draining: Cell<bool>,
+    stage: Cell<Stage>,
     open: RefCell<Vec<Option<Open>>>,
     free: RefCell<Vec<usize>>,
+}
+
+/// How far a bind is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Serving,
+    Leaving,
+    Draining,
 }
 
 /// A connection that is open.
@@ -72,7 +80,7 @@ impl LocalBind {
             counters: worker.metrics.bind(shared.address),
             cache: RefCell::new(cache),
             held: RefCell::new(held),
-            is_draining: Cell::new(false),
+            stage: Cell::new(Stage::Serving),
             open: RefCell::default(),
             free: RefCell::default(),
             shared,
@@ -90,14 +98,28 @@ impl LocalBind {
         Rc::clone(&held)
     }
 
-    /// Whether connections are to be let go.
+    /// Whether connections are to end with the next response, or when their client agrees.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.stage.get() >= Stage::Leaving
+    }
+
+    /// Whether connections that wait for a request are to end now.
     pub(crate) fn is_draining(&self) -> bool {
-        self.is_draining.get()
+        self.stage.get() >= Stage::Draining
+    }
+
+    /// Asks clients to go elsewhere, without ending a connection on which a request may be under way to us.
+    pub(crate) fn leave(&self) {
+        self.enter(Stage::Leaving);
     }
 
     /// Lets connections go: those that wait for a request end now, the others after their response.
     pub(crate) fn drain(&self) {
-        self.is_draining.set(true);
+        self.enter(Stage::Draining);
+    }
+
+    fn enter(&self, stage: Stage) {
+        self.stage.set(self.stage.get().max(stage));
         for open in self.open.borrow().iter().flatten() {
             open.nudge.wake();
         }

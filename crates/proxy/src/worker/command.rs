@@ -27,6 +27,8 @@ pub(crate) enum Command {
         /// Used when the socket is closed; connections may still be open then.
         done: oneshot::Sender<()>,
     },
+    /// Ask clients to go elsewhere, and go on serving those that do not.
+    Leave,
     /// Close everything, let go of connections, and end.
     Stop {
         /// How long open connections may go on.

@@ -130,6 +130,7 @@ impl WorkerHandle {
 struct Binds {
     listening: Vec<Listening>,
     draining: Vec<Rc<LocalBind>>,
+    is_leaving: bool,
 }
 
 struct Listening {
@@ -146,7 +147,13 @@ async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
         match command {
             Command::Listen { bind, socket, done } => {
                 match listen(&worker, bind, socket) {
-                    Ok(listening) => binds.borrow_mut().listening.push(listening),
+                    Ok(listening) => {
+                        let mut binds = binds.borrow_mut();
+                        if binds.is_leaving {
+                            listening.bind.leave();
+                        }
+                        binds.listening.push(listening);
+                    }
                     Err(error) => tracing::error!(%error, "a listening socket cannot be watched"),
                 }
                 _ = done.send(());
@@ -166,6 +173,13 @@ async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
                     tokio::task::spawn_local(force(bind, drain));
                 }
                 _ = done.send(());
+            }
+            Command::Leave => {
+                let mut binds = binds.borrow_mut();
+                binds.is_leaving = true;
+                for listening in &binds.listening {
+                    listening.bind.leave();
+                }
             }
             Command::Stop { grace } => {
                 stop(&binds, grace).await;
@@ -219,6 +233,7 @@ async fn stop(binds: &RefCell<Binds>, grace: Duration) {
     let Binds {
         listening,
         mut draining,
+        is_leaving: _,
     } = std::mem::take(&mut *binds.borrow_mut());
     for listening in listening {
         draining.push(listening.close().await);

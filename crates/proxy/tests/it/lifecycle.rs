@@ -203,6 +203,40 @@ async fn a_shutdown_under_load_costs_no_request() {
 }
 
 #[tokio::test]
+async fn who_leaves_serves_on_and_asks_every_client_to_go_elsewhere() {
+    let backend = Backend::answering("hello").await;
+    let port = free_port();
+    let plan = Plan::new()
+        .http("web", port)
+        .all_to("backend")
+        .cluster("backend", &[backend.address]);
+    let running = Running::serving(plan).await;
+    let mut idle = Client::connect(here(port)).await;
+    let before = idle.get("a.test", "/").await;
+    assert_eq!(before.header("connection"), None);
+    let mut http2 = Http2::connect(here(port)).await;
+    let request = Request::get("http://a.test/").body(()).unwrap();
+    let (response, _) = http2.send.send_request(request, true).unwrap();
+    whole(response.await.unwrap()).await.unwrap();
+
+    running.proxy.leave();
+    // Told to go and not cut off: GOAWAY without an error.
+    soon("the connection ends", &mut http2.connection)
+        .await
+        .unwrap()
+        .unwrap();
+    let mut fresh = Client::connect(here(port)).await;
+    for client in [&mut idle, &mut fresh] {
+        let response = client.get("a.test", "/").await;
+        assert_eq!(
+            (response.text(), response.header("connection")),
+            ("hello", Some("close"))
+        );
+        client.closed().await;
+    }
+}
+
+#[tokio::test]
 async fn a_shutdown_waits_for_what_is_under_way_and_then_ends_it() {
     let mut backend = Backend::manual().await;
     let port = free_port();
