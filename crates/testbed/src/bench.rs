@@ -1,6 +1,7 @@
-//! What is measured: the plan, and the proxy beside its peers.
+//! What is measured: the plan, the proxy beside its peers, and a whole cluster.
 
 pub mod apply;
+pub mod kube;
 pub mod plan;
 pub mod proxy;
 

@@ -48,6 +48,8 @@ enum Part {
     Proxy,
     /// World, plan and the proxy's tables at 1,000, 10,000 and 100,000 routes
     Plan,
+    /// A cluster: how soon a thousand routes are accepted; needs root
+    Kube,
     /// Print the resident memory of a planned world of so many routes
     #[command(hide = true)]
     Resident {
@@ -107,10 +109,13 @@ fn main() -> anyhow::Result<()> {
 fn measure(part: Part, programs: Option<&Programs>, effort: Effort, writes_documentation: bool) -> anyhow::Result<()> {
     let mut machine = Machine::survey(programs, effort.rounds);
     let mut figures = Figures::default();
-    if let Some(programs) = programs {
+    if let Some(programs) = programs.filter(|_| part != Part::Kube) {
         figures.extend(bench::proxy::run(programs, effort)?);
     }
-    if part != Part::Proxy {
+    if let Some(programs) = programs.filter(|_| part != Part::Proxy) {
+        figures.extend(bench::kube::run(programs, effort)?);
+    }
+    if matches!(part, Part::All | Part::Plan) {
         figures.extend(bench::plan::run(effort)?);
         figures.extend(bench::apply::run(effort)?);
     }

@@ -93,6 +93,11 @@ pub const TARGETS: &[Target] = &[
         6_144.0,
         "memory per route with Service and EndpointSlice, in bytes",
     ),
+    Target::at_most(
+        "kube.accept_1k_s",
+        10.0,
+        "1,000 routes written to a cluster at once: all accepted so long after the last write, in s",
+    ),
 ];
 
 #[cfg(test)]

@@ -34,7 +34,12 @@ fn figures() -> Figures {
     for (name, _) in super::MEMORY_FIGURES {
         add((*name).to_owned());
     }
-    for name in ["proxy.h1.fixed_rate", "run.start_ms.10k", "run.rss_mb.10k"] {
+    for name in [
+        "proxy.h1.fixed_rate",
+        "run.start_ms.10k",
+        "run.rss_mb.10k",
+        "kube.write_1k_s",
+    ] {
         add(name.to_owned());
     }
     figures
