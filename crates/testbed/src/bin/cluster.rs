@@ -125,6 +125,14 @@ fn up(options: &Up) -> anyhow::Result<()> {
         Some(path) => absolute(path)?,
         None => cluster::build_gatewright()?,
     };
+    if cluster::list().iter().any(|(name, ..)| *name == options.name) {
+        say(format_args!(
+            "cleaning up what an earlier cluster {} left",
+            options.name
+        ));
+        // Here, and not in the service, whose log would be taken for the earlier one's.
+        cluster::down(&options.name)?;
+    }
     let path = cluster::log_file(&options.name)?;
     let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut said = File::open(&path)?;

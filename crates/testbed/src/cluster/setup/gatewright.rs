@@ -30,7 +30,15 @@ pub fn build_gatewright() -> anyhow::Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--quiet", "--package", "gatewright", "--bin", "gatewright"])
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--package",
+            "gatewright",
+            "--bin",
+            "gatewright",
+        ])
         .current_dir(workspace());
     process::output(&command).context("gatewright could not be built")?;
     let program = target_folder().join("debug/gatewright");
