@@ -9,4 +9,5 @@
 mod cluster;
 mod golden;
 mod incremental;
+mod replicas;
 mod universe;
