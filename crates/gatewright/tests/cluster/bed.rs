@@ -64,8 +64,8 @@ pub(crate) fn within<T>(patience: Duration, what: &str, mut look: impl FnMut() -
 }
 
 /// Ok if something holds, else what was seen.
-pub(crate) fn holds(is_so: bool, seen: impl ToString) -> Result<(), String> {
-    if is_so { Ok(()) } else { Err(seen.to_string()) }
+pub(crate) fn holds(is_so: bool, seen: impl Into<String>) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(seen.into()) }
 }
 
 /// A request that the API server refused, or did not get.
@@ -124,8 +124,8 @@ impl Bed {
         self.request("POST", path, Some((JSON, object)))
     }
 
-    pub(crate) fn patch(&self, path: &str, patch: &Value) -> Result<Value, Refusal> {
-        self.request("PATCH", path, Some(("application/merge-patch+json", patch)))
+    pub(crate) fn patch(&self, path: &str, change: &Value) -> Result<Value, Refusal> {
+        self.request("PATCH", path, Some(("application/merge-patch+json", change)))
     }
 
     pub(crate) fn delete(&self, path: &str) -> Result<Value, Refusal> {
@@ -142,7 +142,10 @@ impl Bed {
 
     /// Applies manifests as a user does; says what kubectl said.
     pub(crate) fn apply(&self, manifests: &str) -> Result<String, String> {
-        self.kubectl_with(&["apply", "--server-side", "--force-conflicts", "--filename", "-"], manifests)
+        self.kubectl_with(
+            &["apply", "--server-side", "--force-conflicts", "--filename", "-"],
+            manifests,
+        )
     }
 
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {

@@ -17,7 +17,11 @@ use crate::{
 /// The commands of the documentation, from an empty cluster to the first request.
 pub(crate) fn commands() -> Vec<String> {
     let text = fs::read_to_string(root().join("docs/kubernetes.md")).unwrap();
-    let block = text.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let block = text
+        .split("```sh\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap();
     let joined = block.replace("\\\n", " ");
     let commands: Vec<String> = joined.lines().map(str::to_owned).collect();
     assert_eq!(commands.len(), 3, "at most three commands, as promised: {commands:#?}");
@@ -85,7 +89,9 @@ impl<'a> Installation<'a> {
             controller: format!("{name}.example.com/controller"),
         };
         let text = fs::read_to_string(root().join("deploy/manifests/install.yaml")).unwrap();
-        let objects = documents(&text).into_iter().filter(|object| object["kind"] != "CustomResourceDefinition");
+        let objects = documents(&text)
+            .into_iter()
+            .filter(|object| object["kind"] != "CustomResourceDefinition");
         let objects: Vec<Value> = objects
             .map(|object| installation.renamed(object, replicas, arguments))
             .collect();
@@ -144,9 +150,17 @@ impl<'a> Installation<'a> {
     /// The pod that writes, by its Lease.
     pub(crate) fn writer(&self) -> Option<String> {
         let leases = self.bed.list(&path("lease", &self.namespace, ""));
-        let is_writers = |lease: &&Value| lease["metadata"]["name"].as_str().unwrap().starts_with("gatewright-writer");
+        let is_writers = |lease: &&Value| {
+            lease["metadata"]["name"]
+                .as_str()
+                .unwrap()
+                .starts_with("gatewright-writer")
+        };
         let lease = leases.iter().find(is_writers)?;
-        lease["spec"]["holderIdentity"].as_str().filter(|holder| !holder.is_empty()).map(str::to_owned)
+        lease["spec"]["holderIdentity"]
+            .as_str()
+            .filter(|holder| !holder.is_empty())
+            .map(str::to_owned)
     }
 
     pub(crate) fn pod(&self, name: &str) -> Value {
@@ -155,7 +169,7 @@ impl<'a> Installation<'a> {
 }
 
 /// The samples of a metric on one pod, each with its labels.
-pub(crate) fn metric(pod: &Value, name: &str) -> Vec<(String, f64)> {
+pub(crate) fn metric(pod: &Value, name: &str) -> Vec<(String, u64)> {
     let text = eventually("metrics", || web::get(probes(pod), "/metrics"));
     let samples = text.body().lines().filter_map(|line| {
         let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']))?;
@@ -170,7 +184,9 @@ pub(crate) fn process(pod: &str) -> u32 {
     let wanted = format!("POD_NAME={pod}");
     let has_name = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == wanted.as_bytes())
     };
     let numbers = fs::read_dir("/proc").unwrap().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -181,7 +197,10 @@ pub(crate) fn process(pod: &str) -> u32 {
 
 /// Kills the process of a pod, which has no time to take leave.
 pub(crate) fn kill(pod: &str) {
-    let killed = Command::new("kill").args(["-KILL", &process(pod).to_string()]).status().unwrap();
+    let killed = Command::new("kill")
+        .args(["-KILL", &process(pod).to_string()])
+        .status()
+        .unwrap();
     assert!(killed.success());
 }
 

@@ -12,10 +12,16 @@
 )]
 
 mod bed;
+mod classes;
 mod deploy;
 mod install;
+mod late;
 mod namespace;
+mod owned;
 mod quickstart;
+mod replicas;
+mod scope;
+mod status;
 mod steady;
 mod thousand;
 mod trouble;

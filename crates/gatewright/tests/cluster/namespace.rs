@@ -33,7 +33,9 @@ pub(crate) fn path(kind: &str, namespace: &str, name: &str) -> String {
         "" => String::new(),
         namespace => format!("namespaces/{namespace}/"),
     };
-    format!("/{api}/{place}{plural}/{name}").trim_end_matches('/').to_owned()
+    format!("/{api}/{place}{plural}/{name}")
+        .trim_end_matches('/')
+        .to_owned()
 }
 
 /// A condition of a list: status and reason.
@@ -43,7 +45,12 @@ pub(crate) fn condition(conditions: &Value, kind: &str) -> (String, String) {
         .into_iter()
         .flatten()
         .find(|condition| condition["type"] == kind);
-    let part = |name: &str| found.and_then(|found| found[name].as_str()).unwrap_or_default().to_owned();
+    let part = |name: &str| {
+        found
+            .and_then(|found| found[name].as_str())
+            .unwrap_or_default()
+            .to_owned()
+    };
     (part("status"), part("reason"))
 }
 
@@ -51,7 +58,10 @@ pub(crate) fn condition(conditions: &Value, kind: &str) -> (String, String) {
 pub(crate) fn message(conditions: &Value, kind: &str) -> String {
     let mut all = conditions.as_array().into_iter().flatten();
     let found = all.find(|condition| condition["type"] == kind);
-    found.and_then(|found| found["message"].as_str()).unwrap_or_default().to_owned()
+    found
+        .and_then(|found| found["message"].as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// A condition of the first parent of a route.
@@ -70,7 +80,9 @@ impl<'a> Namespace<'a> {
         let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
         bed.create("/api/v1/namespaces", &object).unwrap();
         let account = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
-        eventually("the default ServiceAccount", || bed.get(&account).map_err(|error| error.message));
+        eventually("the default ServiceAccount", || {
+            bed.get(&account).map_err(|error| error.message)
+        });
         Self {
             bed,
             name: name.to_owned(),
@@ -115,7 +127,7 @@ impl<'a> Namespace<'a> {
     pub(crate) fn until(&self, kind: &str, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         eventually(&format!("{kind} {name}: {what}"), || {
             let object = self.get(kind, name).map_err(|error| error.message)?;
-            holds(is_so(&object), format_args!("{} {}", object["spec"], object["status"])).map(|()| object)
+            holds(is_so(&object), format!("{} {}", object["spec"], object["status"])).map(|()| object)
         })
     }
 
@@ -183,7 +195,7 @@ impl<'a> Namespace<'a> {
 pub(crate) fn until_status(address: SocketAddr, path: &str, status: u16) -> web::Response {
     eventually(&format!("{status} for {path} of {address}"), || {
         let response = web::get(address, path)?;
-        holds(response.status == status, format_args!("{response:?}")).map(|()| response)
+        holds(response.status == status, format!("{response:?}")).map(|()| response)
     })
 }
 

@@ -50,7 +50,10 @@ fn behaves_as_promised(plain: SocketAddr, secret: SocketAddr, trusted: &str) {
         port => format!(":{port}"),
     };
     let expected = format!("https://localhost{port}/secure/door");
-    assert_eq!((redirected.status, redirected.header("location")), (301, Some(expected.as_str())));
+    assert_eq!(
+        (redirected.status, redirected.header("location")),
+        (301, Some(expected.as_str()))
+    );
     let response = ask_secretly(secret, "/secure/door", &[("x-colour", "green")], trusted).unwrap();
     assert_eq!(response.service(), "green", "there is no redirect where it leads to");
 }
@@ -61,8 +64,14 @@ fn three_commands_lead_from_an_empty_cluster_to_the_first_request() {
     // The first two have been run.
     let answer = shell(bed, &commands()[2]);
     assert!(answer.contains("condition met"), "{answer}");
-    let body: Value = serde_json::from_str(answer.split_once('{').map(|(_, rest)| format!("{{{rest}")).unwrap().as_str())
-        .unwrap_or_else(|error| panic!("{error}: {answer}"));
+    let body: Value = serde_json::from_str(
+        answer
+            .split_once('{')
+            .map(|(_, rest)| format!("{{{rest}"))
+            .unwrap()
+            .as_str(),
+    )
+    .unwrap_or_else(|error| panic!("{error}: {answer}"));
     assert!(body["service"] == "blue" || body["service"] == "green", "{body}");
 
     let namespace = Namespace {
@@ -86,7 +95,7 @@ fn three_commands_lead_from_an_empty_cluster_to_the_first_request() {
     eventually("answers of both pods of green", || {
         let pods = (0..8).map(|_| Ok(get(plain, "/green")?.echoed("pod")));
         let pods: std::collections::BTreeSet<String> = pods.collect::<Result<_, String>>()?;
-        holds(pods.len() == 2, format_args!("{pods:?}"))
+        holds(pods.len() == 2, format!("{pods:?}"))
     });
     bed.kubectl(&["scale", "deployment", "green", "--replicas=1"]).unwrap();
     for _ in 0..50 {

@@ -42,7 +42,13 @@ pub(crate) struct Tally {
 impl Tally {
     /// Fails if a request did, or if there were too few to say.
     pub(crate) fn assert_sound(&self, what: &str) {
-        assert!(self.failures.is_empty(), "{what}: {} of {} requests failed: {:#?}", self.failures.len(), self.asked, self.failures);
+        assert!(
+            self.failures.is_empty(),
+            "{what}: {} of {} requests failed: {:#?}",
+            self.failures.len(),
+            self.asked,
+            self.failures
+        );
         assert!(self.asked > 20, "{what}: only {} requests", self.asked);
         println!("{what}: {} requests, none failed", self.asked);
     }

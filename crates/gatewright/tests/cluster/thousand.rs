@@ -31,7 +31,10 @@ fn route(index: usize) -> Value {
 fn versions(namespace: &Namespace<'_>, class: &str, has_slices: bool) -> BTreeMap<String, Value> {
     let mut versions = BTreeMap::new();
     let mut note = |kind: &str, object: &Value| {
-        versions.insert(format!("{kind} {}", name(object)), object["metadata"]["resourceVersion"].clone());
+        versions.insert(
+            format!("{kind} {}", name(object)),
+            object["metadata"]["resourceVersion"].clone(),
+        );
     };
     let kinds = ["gateway", "httproute", "service", "endpointslice"];
     for kind in kinds.into_iter().filter(|kind| has_slices || *kind != "endpointslice") {
@@ -39,17 +42,20 @@ fn versions(namespace: &Namespace<'_>, class: &str, has_slices: bool) -> BTreeMa
             note(kind, &object);
         }
     }
-    note("gatewayclass", &namespace.bed.get(&path("gatewayclass", "", class)).unwrap());
+    note(
+        "gatewayclass",
+        &namespace.bed.get(&path("gatewayclass", "", class)).unwrap(),
+    );
     assert!(versions.len() > COUNT, "{}", versions.len());
     versions
 }
 
 /// Waits until the writer of an installation has nothing left to do, and says what it has written.
-fn written(pod: &Value) -> Vec<(String, f64)> {
+fn written(pod: &Value) -> Vec<(String, u64)> {
     eventually("an idle writer", || {
-        let value = |name: &str| metric(pod, name).first().map_or(-1.0, |(_, value)| *value);
+        let value = |name: &str| metric(pod, name).first().map_or(u64::MAX, |(_, value)| *value);
         let (leads, queued) = (value("gatewright_leader"), value("gatewright_writes_queued"));
-        holds(leads > 0.5 && queued.abs() < 0.5, format_args!("leader {leads}, queued {queued}"))
+        holds(leads == 1 && queued == 0, format!("leader {leads}, queued {queued}"))
     });
     metric(pod, "gatewright_writes_total")
 }
@@ -76,31 +82,56 @@ fn a_thousand_routes_beside_a_broken_one_are_accepted_and_a_restart_writes_nothi
         let routes = namespace.list("httproute");
         let accepted = |route: &&Value| of_parent(route, "Accepted").0 == "True";
         let count = routes.iter().filter(accepted).count();
-        holds(count == COUNT + 2, format_args!("{count} are"))
+        holds(count == COUNT + 2, format!("{count} are"))
     });
-    println!("all Accepted {:.1} s after the last was written", last.elapsed().as_secs_f64());
+    println!(
+        "all Accepted {:.1} s after the last was written",
+        last.elapsed().as_secs_f64()
+    );
     let found = of_parent(&namespace.get("httproute", "broken").unwrap(), "ResolvedRefs");
     assert_eq!(found, ("False".to_owned(), "BackendNotFound".to_owned()));
     namespace.until("gateway", "big", "all routes attached", |gateway| {
         gateway["status"]["listeners"][0]["attachedRoutes"] == COUNT + 1
     });
-    let status = |index: usize| ask(address, "/", &format!("r{index}.example.com"), &[]).map(|response| response.status);
+    let status =
+        |index: usize| ask(address, "/", &format!("r{index}.example.com"), &[]).map(|response| response.status);
     for index in [0, COUNT / 2, COUNT - 1] {
         assert_eq!(status(index), Ok(200), "route {index}");
     }
     assert_eq!(status(COUNT), Ok(500), "the broken route");
-    others.stop().assert_sound("traffic beside a thousand routes and a broken one");
+    others
+        .stop()
+        .assert_sound("traffic beside a thousand routes and a broken one");
 
-    written(&installation.pods()[0]);
+    let pod = &installation.pods()[0];
+    let routes = written(pod)
+        .into_iter()
+        .find(|(labels, _)| labels.contains("HTTPRoute"));
+    assert!(routes.is_some_and(|(_, count)| count > 999), "what is counted");
+    for name in ["gatewright_write_failures_total", "gatewright_drift_total"] {
+        assert_eq!(
+            metric(pod, name).iter().map(|(_, value)| *value).sum::<u64>(),
+            0,
+            "{name}"
+        );
+    }
     let before = versions(&namespace, "thousand", true);
     killed_and_back(&installation);
-    assert_eq!(versions(&namespace, "thousand", true), before, "after a restart in the same pod");
+    assert_eq!(
+        versions(&namespace, "thousand", true),
+        before,
+        "after a restart in the same pod"
+    );
     assert_eq!(status(7), Ok(200));
 
     let before = versions(&namespace, "thousand", false);
     let others = Steady::start(SocketAddr::new(namespace.programmed("others"), 80), Style::Fresh);
     replaced(&installation);
-    assert_eq!(versions(&namespace, "thousand", false), before, "after another pod took its place");
+    assert_eq!(
+        versions(&namespace, "thousand", false),
+        before,
+        "after another pod took its place"
+    );
     assert_eq!(status(7), Ok(200));
     others.stop().assert_sound("traffic while the only replica is replaced");
     // Whatever else runs in the cluster need not carry these.
@@ -116,7 +147,11 @@ fn killed_and_back(installation: &Installation<'_>) {
     let began = Instant::now();
     let after = eventually("the replica's return", || {
         let pod = installation.pod(&pod);
-        holds(is_ready(&pod) && restarts(&pod) == before + 1, &pod["status"]).map(|()| pod)
+        holds(
+            is_ready(&pod) && restarts(&pod) == before + 1,
+            pod["status"].to_string(),
+        )
+        .map(|()| pod)
     });
     println!("ready again {:.1} s after a kill", began.elapsed().as_secs_f64());
     assert_eq!(written(&after), [], "writes after a restart in the same pod");
@@ -131,9 +166,12 @@ fn replaced(installation: &Installation<'_>) {
     let new = eventually("another pod in its place", || {
         let pods = installation.pods();
         let is_new = pods.len() == 1 && name(&pods[0]) != old && is_ready(&pods[0]);
-        holds(is_new, format_args!("{} pods", pods.len())).map(|()| pods.into_iter().next().unwrap())
+        holds(is_new, format!("{} pods", pods.len())).map(|()| pods.into_iter().next().unwrap())
     });
     let written = written(&new);
-    let others: Vec<_> = written.iter().filter(|(labels, _)| !labels.contains("EndpointSlice")).collect();
+    let others: Vec<_> = written
+        .iter()
+        .filter(|(labels, _)| !labels.contains("EndpointSlice"))
+        .collect();
     assert!(others.is_empty(), "writes after another pod took its place: {others:?}");
 }

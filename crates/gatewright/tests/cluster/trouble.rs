@@ -41,7 +41,10 @@ fn a_hundred_conflicting_listeners_are_told_and_disturb_nobody() {
     let others = Steady::start(namespace.served("others", CLASS), Style::Fresh);
 
     // Kubernetes takes 64 listeners of one Gateway, so a hundred are two Gateways.
-    let refusal = shared().create(&namespace.path("gateway", ""), &gateway_of("too-many", conflicting(100)));
+    let refusal = shared().create(
+        &namespace.path("gateway", ""),
+        &gateway_of("too-many", conflicting(100)),
+    );
     let refusal = refusal.unwrap_err();
     assert_eq!(refusal.code, 422, "{}", refusal.message);
     for (name, count) in [("many", 64), ("more", 36)] {
@@ -83,7 +86,10 @@ fn what_the_schema_refuses_changes_nothing() {
     route["metadata"]["name"] = json!("bad");
     shared().apply(&route.to_string()).unwrap_err();
     let after = namespace.get("httproute", "good").unwrap();
-    assert_eq!(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"]);
+    assert_eq!(
+        before["metadata"]["resourceVersion"],
+        after["metadata"]["resourceVersion"]
+    );
     assert_eq!(get(address, "/").unwrap().status, 200);
     others.stop().assert_sound("traffic beside refused routes");
 }
@@ -109,7 +115,11 @@ fn a_broken_certificate_costs_its_own_listener_only_until_it_is_mended() {
     let broken = &gateway["status"]["listeners"][1];
     assert_eq!(broken["name"], "https");
     let found = condition(&broken["conditions"], "ResolvedRefs");
-    assert_eq!(found, ("False".to_owned(), "InvalidCertificateRef".to_owned()), "{broken}");
+    assert_eq!(
+        found,
+        ("False".to_owned(), "InvalidCertificateRef".to_owned()),
+        "{broken}"
+    );
     assert_eq!(condition(&broken["conditions"], "Programmed").0, "False", "{broken}");
     let address = namespace.programmed("half");
     until_status(SocketAddr::new(address, 80), "/", 200);
@@ -122,7 +132,7 @@ fn a_broken_certificate_costs_its_own_listener_only_until_it_is_mended() {
     namespace.until_gateway("half", "Accepted", ("True", "Accepted"));
     crate::bed::eventually("an answer with TLS", || {
         let response = ask_secretly(SocketAddr::new(address, 443), "/", &[], part("tls.crt"))?;
-        crate::bed::holds(response.status == 200, format_args!("{response:?}"))
+        crate::bed::holds(response.status == 200, format!("{response:?}"))
     });
     others.stop().assert_sound("traffic beside a broken certificate");
 }

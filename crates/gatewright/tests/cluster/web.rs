@@ -26,7 +26,9 @@ pub(crate) struct Response {
 
 impl Response {
     fn read(text: &str) -> Result<Self, String> {
-        let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| format!("no head in {text:?}"))?;
+        let (head, body) = text
+            .split_once("\r\n\r\n")
+            .ok_or_else(|| format!("no head in {text:?}"))?;
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
         Ok(Self {
             status: status.ok_or_else(|| format!("no status in {head:?}"))?,
@@ -48,7 +50,9 @@ impl Response {
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        lines
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 
     pub(crate) fn body(&self) -> &str {
@@ -74,8 +78,12 @@ pub(crate) fn ask_secretly(
     trusted: &str,
 ) -> Result<Response, String> {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();
-    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    roots
+        .add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap())
+        .unwrap();
+    let config = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
     let name = "localhost".try_into().unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = connect(address).map_err(|error| format!("cannot connect to {address}: {error}"))?;
@@ -96,10 +104,13 @@ fn exchange(
     host: &str,
     headers: &[(&str, &str)],
 ) -> io::Result<Result<Response, String>> {
-    let headers: String = headers
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
+    let headers = headers.iter().map(|(name, value)| {
+        format!(
+            "{name}: {value}
+"
+        )
+    });
+    let headers = headers.collect::<Vec<_>>().concat();
     // In one piece, so that it leaves in one.
     let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(head.as_bytes())?;

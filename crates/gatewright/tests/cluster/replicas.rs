@@ -1,0 +1,186 @@
+//! More than one replica: one that leaves costs no request, one that dies at most those it had in hand.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    bed::{eventually, holds, shared, within},
+    install::{Installation, address, kill, name},
+    namespace::{Namespace, condition, path},
+    steady::{Steady, Style},
+};
+
+/// The Lease of the writer runs out after 15 s; the rest is for a busy machine.
+const TAKEOVER: Duration = Duration::from_secs(30);
+
+/// Clients of both styles.
+fn load(address: SocketAddr) -> Vec<Steady> {
+    let styles = [Style::Fresh, Style::Kept, Style::Fresh, Style::Kept];
+    let clients: Vec<Steady> = styles.into_iter().map(|style| Steady::start(address, style)).collect();
+    let everybody = || clients.iter().all(|client| client.asked() > 20);
+    eventually("load", || holds(everybody(), "not all have begun"));
+    clients
+}
+
+/// When a Gateway became Programmed, which it is.
+fn programmed_since(namespace: &Namespace<'_>, gateway: &str) -> Value {
+    let gateway = namespace.get("gateway", gateway).unwrap();
+    let conditions = &gateway["status"]["conditions"];
+    assert_eq!(condition(conditions, "Programmed").0, "True", "{conditions}");
+    let all = conditions.as_array().unwrap().iter();
+    let mut programmed = all.filter(|condition| condition["type"] == "Programmed");
+    programmed.next().unwrap()["lastTransitionTime"].clone()
+}
+
+/// The addresses to which a Gateway's Service leads.
+fn endpoints(namespace: &Namespace<'_>, gateway: &str) -> Vec<String> {
+    let label = "gateway.networking.k8s.io/gateway-name";
+    let slices = namespace.list("endpointslice").into_iter();
+    let slices = slices.filter(|slice| slice["metadata"]["labels"][label] == gateway);
+    let listed = slices.flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap_or_default());
+    let ready = listed.filter(|endpoint| endpoint["conditions"]["ready"] == true);
+    ready
+        .map(|endpoint| endpoint["addresses"][0].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_writer_that_is_told_to_stop_costs_no_request_and_hands_the_writing_on() {
+    let bed = shared();
+    let installation = Installation::make(bed, "orderly", 2, &[]);
+    let namespace = Namespace::make(bed, "orderly");
+    let address = namespace.served("door", "orderly");
+    let since = programmed_since(&namespace, "door");
+    let writer = eventually("a writer", || installation.writer().ok_or_else(String::new));
+    let clients = load(address);
+    let began = Instant::now();
+    bed.kubectl(&[
+        "--namespace",
+        &installation.namespace,
+        "delete",
+        "pod",
+        &writer,
+        "--wait=false",
+    ])
+    .unwrap();
+    within(TAKEOVER, "another writer", || {
+        let now = installation.writer();
+        holds(now.as_ref().is_some_and(|now| *now != writer), format!("{now:?}"))
+    });
+    println!(
+        "the next writer took over {:.1} s after the order",
+        began.elapsed().as_secs_f64()
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(13),
+        "sooner than a Lease that runs out"
+    );
+    eventually("the old pod's end", || {
+        let names: Vec<String> = installation.pods().iter().map(name).collect();
+        holds(!names.contains(&writer), format!("{names:?}"))
+    });
+    println!(
+        "the old writer had left {:.1} s after the order",
+        began.elapsed().as_secs_f64()
+    );
+    let pods = installation.until_ready(2);
+    eventually("both replicas behind the Service", || {
+        let found = endpoints(&namespace, "door");
+        let is_listed = |pod: &Value| found.contains(&self::address(pod).to_string());
+        holds(found.len() == 2 && pods.iter().all(is_listed), format!("{found:?}"))
+    });
+    for client in clients {
+        client.stop().assert_sound("traffic while the writer leaves");
+    }
+    assert_eq!(programmed_since(&namespace, "door"), since);
+}
+
+/// A replica that is not started again: a pod of its own, beside the Deployment's.
+fn mortal(installation: &Installation<'_>, pod: &str) -> Value {
+    let deployment = installation
+        .bed
+        .get(&path("deployment", &installation.namespace, "gatewright"))
+        .unwrap();
+    let mut object = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": pod } });
+    object["spec"] = deployment["spec"]["template"]["spec"].clone();
+    object["spec"]["restartPolicy"] = json!("Never");
+    installation
+        .bed
+        .create(&path("pod", &installation.namespace, ""), &object)
+        .unwrap();
+    eventually(&format!("{pod} to be ready"), || {
+        let found = installation.pod(pod);
+        holds(crate::install::is_ready(&found), found["status"].to_string()).map(|()| found)
+    })
+}
+
+/// Kills a replica under load, and waits until no Service leads to it. Returns how long that took.
+fn kill_under_load(namespace: &Namespace<'_>, door: SocketAddr, pod: &Value) -> Duration {
+    let dead = address(pod).to_string();
+    eventually("the replica behind the Service", || {
+        let found = endpoints(namespace, "door");
+        holds(found.contains(&dead), format!("{found:?}"))
+    });
+    let clients = load(door);
+    let count = clients.len();
+    let began = Instant::now();
+    kill(&name(pod));
+    within(TAKEOVER, "a Service without the dead replica", || {
+        let found = endpoints(namespace, "door");
+        holds(!found.is_empty() && !found.contains(&dead), format!("{found:?}"))
+    });
+    let took = began.elapsed();
+    let tallies: Vec<_> = clients.into_iter().map(Steady::stop).collect();
+    let asked: usize = tallies.iter().map(|tally| tally.asked).sum();
+    let failures: Vec<&String> = tallies.iter().flat_map(|tally| &tally.failures).collect();
+    // Each client has one request in hand at a time.
+    assert!(failures.len() <= count, "{failures:#?}");
+    println!(
+        "{} of {asked} requests were lost with {}, out of the Service after {took:.1?}",
+        failures.len(),
+        name(pod)
+    );
+    took
+}
+
+#[test]
+fn a_replica_that_is_killed_costs_what_it_had_in_hand_and_another_writes_within_the_lease() {
+    let bed = shared();
+    let installation = Installation::make(bed, "sudden", 0, &[]);
+    let namespace = Namespace::make(bed, "sudden");
+    let first = mortal(&installation, "first");
+    eventually("the first to write", || {
+        let now = installation.writer();
+        holds(now.as_deref() == Some("first"), format!("{now:?}"))
+    });
+    let second = mortal(&installation, "second");
+    bed.patch(
+        &path("deployment", &installation.namespace, "gatewright"),
+        &json!({ "spec": { "replicas": 1 } }),
+    )
+    .unwrap();
+    let door = namespace.served("door", "sudden");
+    let since = programmed_since(&namespace, "door");
+
+    let took = kill_under_load(&namespace, door, &second);
+    // Six seconds, and what a busy machine needs.
+    assert!(
+        took < Duration::from_secs(14),
+        "a replica that does not write: {took:?}"
+    );
+    assert_eq!(installation.writer().as_deref(), Some("first"));
+    let began = Instant::now();
+    kill_under_load(&namespace, door, &first);
+    within(TAKEOVER, "another writer", || {
+        let now = installation.writer();
+        holds(now.as_ref().is_some_and(|now| now != "first"), format!("{now:?}"))
+    });
+    println!("another writer {:.1} s after the kill", began.elapsed().as_secs_f64());
+    assert_eq!(programmed_since(&namespace, "door"), since);
+    let beyond = namespace.served("new", "sudden");
+    assert_ne!(beyond, door, "the new writer makes what is new");
+}
