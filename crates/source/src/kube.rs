@@ -13,6 +13,7 @@ mod leftovers;
 mod list_watch;
 mod observed;
 mod raw;
+mod reach;
 mod replicas;
 mod watch;
 mod writer;

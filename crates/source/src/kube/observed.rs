@@ -67,7 +67,7 @@ impl Seen {
 }
 
 /// Compares two versions of one object. API servers count them up; should one not, nothing is known.
-fn age(one: &str, other: &str) -> Option<Ordering> {
+pub(crate) fn age(one: &str, other: &str) -> Option<Ordering> {
     let (one, other) = (one.parse::<u128>().ok()?, other.parse::<u128>().ok()?);
     Some(one.cmp(&other))
 }

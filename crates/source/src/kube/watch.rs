@@ -26,9 +26,9 @@ pub struct WatchSettings {
     pub controller: String,
     /// The namespaces whose routes count; empty for all of them.
     ///
-    /// Limits HTTPRoutes and the Services and EndpointSlices behind them. Gateways, their classes, certificates and
-    /// settings, Namespaces and ReferenceGrants are read everywhere, because routes attach to Gateways of any namespace;
-    /// where we may not list them everywhere, they are read in these namespaces.
+    /// Limits HTTPRoutes. Gateways, their Services, certificates and settings, the backends of routes and ReferenceGrants are
+    /// read everywhere, because routes attach to Gateways, and refer to backends, of any namespace; where we may not list a
+    /// kind everywhere, it is read in these namespaces.
     pub namespaces: Vec<String>,
 }
 
@@ -64,17 +64,31 @@ impl Watch {
     }
 }
 
-/// Whether a kind is read only in the namespaces that are watched.
-fn is_limited(kind: Kind) -> bool {
-    match kind {
-        Kind::HttpRoute | Kind::Service | Kind::EndpointSlice => true,
-        Kind::GatewayClass
-        | Kind::Gateway
-        | Kind::ReferenceGrant
-        | Kind::Secret
-        | Kind::ConfigMap
-        | Kind::Namespace
-        | Kind::GatewayConfig => false,
+/// In which namespaces a kind is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// In those that are watched.
+    Limited,
+    /// Everywhere, if we may.
+    Everywhere,
+    /// In none: no plan reads it yet, and a cluster has many.
+    Unread,
+}
+
+impl Scope {
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::HttpRoute => Self::Limited,
+            Kind::GatewayClass
+            | Kind::Gateway
+            | Kind::Service
+            | Kind::EndpointSlice
+            | Kind::ReferenceGrant
+            | Kind::Secret
+            | Kind::Namespace
+            | Kind::GatewayConfig => Self::Everywhere,
+            Kind::ConfigMap => Self::Unread,
+        }
     }
 }
 
@@ -103,19 +117,23 @@ pub fn watch(cluster: &Cluster, settings: WatchSettings) -> Watch {
             states: states.clone(),
             definitions: definitions.clone(),
         };
-        if is_limited(kind) && !namespaces.is_empty() {
-            waiting += namespaces.len();
-            for namespace in &namespaces {
-                tasks.spawn(follow(Some(namespace.clone())).run());
+        match Scope::of(kind) {
+            Scope::Unread => {}
+            Scope::Limited if !namespaces.is_empty() => {
+                waiting += namespaces.len();
+                for namespace in &namespaces {
+                    tasks.spawn(follow(Some(namespace.clone())).run());
+                }
             }
-        } else {
-            waiting += 1;
-            let fallback = if kind.is_namespaced() {
-                namespaces.clone()
-            } else {
-                Vec::new()
-            };
-            tasks.spawn(follow(None).run_or_fall_back(fallback));
+            Scope::Limited | Scope::Everywhere => {
+                waiting += 1;
+                let fallback = if kind.is_namespaced() {
+                    namespaces.clone()
+                } else {
+                    Vec::new()
+                };
+                tasks.spawn(follow(None).run_or_fall_back(fallback));
+            }
         }
     }
     let (batches_in, batches) = mpsc::channel(1);

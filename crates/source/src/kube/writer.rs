@@ -48,7 +48,7 @@ pub struct WriterSettings {
     pub sweep: Duration,
     /// A difference that is found then counts if it is still there after so long.
     pub sweep_moment: Duration,
-    /// The namespaces whose routes are watched; empty for all of them.
+    /// The namespaces whose routes are watched; empty for all of them. The same as for the watch.
     pub namespaces: Vec<String>,
     /// The kinds of objects that may be owned. Each is watched by our label.
     pub owned: Vec<OwnedKind>,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     plane::Plane,
-    support::{self, Wired, api, create, delete, get, name, namespace, settings},
+    support::{self, Wired, api, create, delete, gateway, get, name, namespace, settings},
 };
 
 fn gateway_status(generation: i64, reason: Reason) -> Status {
@@ -30,11 +30,6 @@ fn gateway_status(generation: i64, reason: Reason) -> Status {
         ],
         listeners: Vec::new(),
     })
-}
-
-fn gateway(namespace: &str, gateway: &str, class: &str) -> Value {
-    json!({"metadata": {"name": gateway, "namespace": namespace}, "spec": {"gatewayClassName": class,
-           "listeners": [{"name": "web", "port": 80, "protocol": "HTTP"}]}})
 }
 
 fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
@@ -95,7 +90,7 @@ async fn gateways_and_classes_show_their_status_and_a_used_class_is_kept() {
         .patch_status("edge", &PatchParams::default(), &Patch::Merge(&status))
         .await
         .unwrap();
-    wired.linger(Duration::from_millis(200)).await;
+    wired.caught_up(&client, Kind::Gateway, "whole").await;
     let writes = wired.writer.report().total_writes();
     wired.want([(edge.clone(), Some(gateway_status(1, Reason::Invalid)))]);
     wired.settled().await;

@@ -18,5 +18,6 @@ mod plane;
 mod replicas;
 mod statuses;
 mod support;
+mod tenants;
 mod trouble;
 mod watching;

@@ -37,17 +37,15 @@ async fn after_an_outage_only_differences_are_told_and_nothing_right_is_written_
     let routes =
         |range: std::ops::Range<usize>| range.map(|number| name(Kind::HttpRoute, "outage", &format!("r{number:04}")));
     wired.want(routes(0..COUNT).map(|route| (route, Some(route_status(1, "edge", true)))));
-    wired.settled().await;
-    wired.linger(Duration::from_millis(300)).await;
+    wired.caught_up(&client, Kind::HttpRoute, "outage").await;
     let writes = wired.writer.report().total_writes();
     assert_eq!(writes, COUNT as u64);
     wired.followed.changes = 0;
 
     plane.kill_apiserver();
     is_leader.wait_for(|is_leader| !*is_leader).await.unwrap();
-    wired.linger(Duration::from_secs(1)).await;
+    until_all_are(&mut wired, Standing::Unreachable).await;
     assert_eq!(wired.followed.changes, 0, "nothing is said while it is away");
-    assert_eq!(wired.followed.standing(Kind::HttpRoute), [Standing::Unreachable]);
     // Wishes of this time are written afterwards.
     let wished = name(Kind::HttpRoute, "outage", "r0007");
     wired.want([(wished.clone(), Some(route_status(1, "edge", false)))]);
@@ -72,20 +70,9 @@ async fn after_an_outage_only_differences_are_told_and_nothing_right_is_written_
         .await;
     is_leader.wait_for(|is_leader| *is_leader).await.unwrap();
     wired.settled().await;
-    wired.linger(Duration::from_secs(1)).await;
+    until_all_are(&mut wired, Standing::Watching).await;
     let changed: usize = wired.followed.changes;
     assert!(changed <= 3 + 2, "only differences are told: {changed}");
-    support::eventually("all watches are well again", async || {
-        wired.linger(Duration::from_millis(50)).await;
-        wired
-            .followed
-            .watch
-            .states()
-            .get()
-            .iter()
-            .all(|state| state.standing == Standing::Watching)
-    })
-    .await;
     support::eventually("the wish is written", async || {
         wired.writer.report().total_writes() == writes + 1
     })
@@ -101,12 +88,22 @@ async fn after_an_outage_only_differences_are_told_and_nothing_right_is_written_
     lease.release().await;
 }
 
+/// Takes in what comes until all watches stand alike.
+async fn until_all_are(wired: &mut Wired, standing: Standing) {
+    support::eventually(&format!("all watches are {standing:?}"), async || {
+        wired.linger(Duration::from_millis(50)).await;
+        let states = wired.followed.watch.states().get();
+        states.iter().all(|state| state.standing == standing)
+    })
+    .await;
+}
+
 /// A server that takes requests and answers none.
 async fn a_frozen_server_is_survived(plane: &Plane, client: &kube::Client, wired: &mut Wired) {
     plane.freeze_apiserver(true);
     let routes = (10..20).map(|number| name(Kind::HttpRoute, "outage", &format!("r{number:04}")));
     wired.want(routes.map(|route| (route, Some(route_status(1, "edge", false)))));
-    wired.linger(Duration::from_millis(500)).await;
+    support::eventually("requests are under way", async || wired.writer.report().in_flight > 0).await;
     plane.freeze_apiserver(false);
     wired.settled().await;
     create(client, Kind::HttpRoute, support::route("outage", "thawed")).await;

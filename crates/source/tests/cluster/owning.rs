@@ -1,7 +1,5 @@
 //! The life of objects that the plan wants to exist.
 
-use std::time::Duration;
-
 use gatewright_api::{Kind, ObjectName};
 use gatewright_source::kube::{OwnedKind, OwnedName, OwnedObject, WriterSettings};
 use serde_json::{Value, json};
@@ -37,8 +35,7 @@ fn wish(owner: &ObjectName, port: u16) -> OwnedObject {
 }
 
 async fn gateway(client: &kube::Client, namespace: &str, gateway: &str) -> ObjectName {
-    let value = json!({"metadata": {"name": gateway, "namespace": namespace}, "spec": {"gatewayClassName": "c",
-        "listeners": [{"name": "web", "port": 80, "protocol": "HTTP"}]}});
+    let value = support::gateway(namespace, gateway, "c");
     create(client, Kind::Gateway, value).await;
     name(Kind::Gateway, namespace, gateway)
 }
@@ -95,7 +92,14 @@ async fn an_owned_object_is_made_mended_changed_and_deleted() {
         get(&client, &object).await["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "gatewright"
     })
     .await;
-    // An addition of somebody else's is no reason to write.
+    // An addition of somebody else's is no reason to write. What happens to another Service after it is told after it.
+    let (later, later_object) = (service("owned", "later"), name(Kind::Service, "owned", "later"));
+    wired.writer.own(later.clone(), Some(wish(&edge, 90)));
+    support::eventually("the other is made", async || {
+        let found = api(&client, Kind::Service, "owned").get_opt("later").await.unwrap();
+        found.is_some()
+    })
+    .await;
     wired.settled().await;
     let writes = wired.writer.report().total_writes();
     merge(
@@ -104,9 +108,20 @@ async fn an_owned_object_is_made_mended_changed_and_deleted() {
         &json!({"metadata": {"annotations": {"note": "yours"}}}),
     )
     .await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    merge(
+        &client,
+        &later_object,
+        &json!({"spec": {"ports": [{"name": "web", "port": 91}]}}),
+    )
+    .await;
+    support::eventually("the other is mended", async || {
+        port(&get(&client, &later_object).await) == 90
+    })
+    .await;
     wired.settled().await;
-    assert_eq!(wired.writer.report().total_writes(), writes);
+    let report = wired.writer.report();
+    assert_eq!(report.total_writes(), writes + 1, "{report:#?}");
+    wired.writer.own(later, None);
 
     // Wanted otherwise, with a label less.
     let mut other = wish(&edge, 82);
@@ -152,10 +167,13 @@ async fn a_restart_writes_nothing_and_deletes_what_is_no_longer_planned() {
     // Another installation in the same cluster leaves them alone.
     let other = Wired::start(&cluster, owning("example.com/other-installation")).await;
     other.writer.set_leader(true);
+    other.writer.own(service("again", "others"), Some(wish(&edge, 80)));
     other.writer.planned();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // It makes nothing before it has seen everything.
+    support::eventually("its own is made", async || other.writer.report().total_writes() > 0).await;
     other.settled().await;
-    assert_eq!(other.writer.report().total_writes(), 0);
+    let report = other.writer.report();
+    assert_eq!(report.total_writes(), 1, "{report:#?}");
     drop(other);
 
     let version = get(&client, &name(Kind::Service, "again", "kept")).await["metadata"]["resourceVersion"].clone();

@@ -1,19 +1,21 @@
 //! etcd and kube-apiserver on loopback, and ways to take the API server away.
 //!
-//! Both end with this program, however it ends: a shell stands between that kills them when the pipe to it closes.
+//! Both end with this program, however it ends: a shell stands between that kills them when the pipe to it closes. That of
+//! etcd, which ends last, also removes their folder: what tests share is never dropped.
 
 use std::{
-    env,
     fs::{self, File},
     io::{BufRead, BufReader},
     net::TcpListener,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::Mutex,
     time::Duration,
 };
 
 use gatewright_source::kube::{Cluster, ConnectSettings, connect};
+use gatewright_testbed::cluster::Programs;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
@@ -22,7 +24,9 @@ use crate::support;
 /// The user who may do everything.
 pub(crate) const ADMIN: &str = "admin";
 /// Users who may do what a test lets them.
-pub(crate) const USERS: &[&str] = &["reader", "scribe", "local", "replica"];
+pub(crate) const USERS: &[&str] = &["reader", "scribe", "local", "replica", TENANT];
+/// The one of them whose requests are kept.
+pub(crate) const TENANT: &str = "tenant";
 
 /// A control plane.
 pub(crate) struct Plane {
@@ -40,13 +44,15 @@ struct Program {
 }
 
 impl Program {
-    fn start(name: &str, program: &Path, flags: &[String], folder: &Path) -> Self {
+    /// Starts a program that logs into `folder`; `gone` is removed after it.
+    fn start(name: &str, program: &Path, flags: &[String], folder: &Path, gone: &Path) -> Self {
         let log = File::create(folder.join(format!("{name}.log"))).unwrap();
-        let script = r#""$@" >&2 & pid=$!; echo $pid; read -r _; kill -9 $pid 2>/dev/null; wait $pid"#;
+        let script = r#""$@" >&2 & pid=$!; echo $pid; read -r _; kill -9 $pid 2>/dev/null; wait $pid; rm -rf "$GONE""#;
         let mut shell = Command::new("sh")
             .args(["-c", script, "sh"])
             .arg(program)
             .args(flags)
+            .env("GONE", gone)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -79,29 +85,16 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A program that the testbed has set up.
-fn program(folder: &str, name: &str) -> PathBuf {
-    let cache = match env::var_os("XDG_CACHE_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").unwrap()).join(".cache"),
-    };
-    let mut folders: Vec<PathBuf> = fs::read_dir(cache.join("gatewright"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            path.file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(folder))
+/// The programs, set up where they are missing. Once: tests ask at the same time.
+async fn programs() -> &'static Programs {
+    static PROGRAMS: OnceCell<Programs> = OnceCell::const_new();
+    PROGRAMS
+        .get_or_init(|| async {
+            tokio::task::spawn_blocking(|| Programs::set_up().unwrap())
+                .await
+                .unwrap()
         })
-        .collect();
-    folders.sort();
-    let found = folders
-        .into_iter()
-        .rev()
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("{name} is not set up; hint: `make cluster` does it"))
+        .await
 }
 
 impl Plane {
@@ -129,6 +122,9 @@ impl Plane {
             tokens.collect::<String>()
         );
         fs::write(folder.path().join("tokens"), tokens).unwrap();
+        let policy = json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+            "rules": [{"level": "Metadata", "users": [TENANT]}, {"level": "None"}]});
+        fs::write(folder.path().join("audit-policy"), policy.to_string()).unwrap();
         let (etcd_port, peer_port) = (free_port(), free_port());
         let flags = [
             format!("--data-dir={}", folder.path().join("etcd").display()),
@@ -139,7 +135,7 @@ impl Plane {
             format!("--initial-cluster=default=http://127.0.0.1:{peer_port}"),
             "--unsafe-no-fsync".to_owned(),
         ];
-        let etcd = Program::start("etcd", &program("etcd-", "etcd"), &flags, folder.path());
+        let etcd = Program::start("etcd", &programs().await.etcd, &flags, folder.path(), folder.path());
         let plane = Plane {
             folder,
             etcd_port,
@@ -153,12 +149,12 @@ impl Plane {
 
     /// Starts the API server and waits until it is ready.
     pub(crate) async fn start_apiserver(&self) {
-        let apiserver = self.spawn_apiserver(self.port);
+        let apiserver = self.spawn_apiserver(self.port).await;
         *self.apiserver.lock().unwrap() = Some(apiserver);
         self.wait_until_ready(self.port).await;
     }
 
-    fn spawn_apiserver(&self, port: u16) -> Program {
+    async fn spawn_apiserver(&self, port: u16) -> Program {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let flags = [
             format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port),
@@ -174,9 +170,18 @@ impl Plane {
             "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
             "--endpoint-reconciler-type=none".to_owned(),
             "--disable-admission-plugins=ServiceAccount".to_owned(),
+            format!("--audit-policy-file={}", path("audit-policy")),
+            format!("--audit-log-path={}", path("audit")),
         ];
-        let program = program("kubernetes-", "kube-apiserver");
-        Program::start(&format!("kube-apiserver-{port}"), &program, &flags, self.folder.path())
+        let program = &programs().await.apiserver;
+        let certificates = self.folder.path().join(format!("certificates-{port}"));
+        Program::start(
+            &format!("kube-apiserver-{port}"),
+            program,
+            &flags,
+            self.folder.path(),
+            &certificates,
+        )
     }
 
     async fn wait_until_ready(&self, port: u16) {
@@ -198,7 +203,7 @@ impl Plane {
     /// Another API server on the same etcd, for as long as it is kept.
     pub(crate) async fn second_apiserver(&self) -> (impl Drop + use<>, kube::Client) {
         let port = free_port();
-        let apiserver = self.spawn_apiserver(port);
+        let apiserver = self.spawn_apiserver(port).await;
         self.wait_until_ready(port).await;
         (apiserver, self.cluster_at(port, ADMIN).await.client())
     }
@@ -227,8 +232,22 @@ impl Plane {
         self.cluster().await.client()
     }
 
+    /// What [`TENANT`] has asked for, as verb, resource and namespace, with the answer's code.
+    pub(crate) fn asked(&self) -> Vec<(String, u64)> {
+        let log = fs::read_to_string(self.folder.path().join("audit")).unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let asked = log.lines().map(|line| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let object = &event["objectRef"];
+            let (verb, resource, namespace) = (&event["verb"], &object["resource"], &object["namespace"]);
+            let request = format!("{} {} {}", text(verb), text(resource), text(namespace));
+            (request, event["responseStatus"]["code"].as_u64().unwrap())
+        });
+        asked.collect()
+    }
+
     async fn cluster_at(&self, port: u16, user: &str) -> Cluster {
-        let kubeconfig = serde_json::json!({
+        let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "nowhere",
             "clusters": [{"name": "test", "cluster": {
                 "server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],

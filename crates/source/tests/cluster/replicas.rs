@@ -9,7 +9,7 @@ use gatewright_source::kube::{Cluster, OwnerPod, ReplicaSettings, Replicas, repl
 use gatewright_world::Replica;
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
+    api::{DynamicObject, ListParams, Patch, PatchParams},
 };
 use serde_json::json;
 
@@ -68,14 +68,7 @@ async fn until(replicas: &mut Replicas, known: &mut BTreeMap<String, Replica>, e
 }
 
 fn leases(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let resource = ApiResource {
-        group: "coordination.k8s.io".to_owned(),
-        version: "v1".to_owned(),
-        api_version: "coordination.k8s.io/v1".to_owned(),
-        kind: "Lease".to_owned(),
-        plural: "leases".to_owned(),
-    };
-    Api::namespaced_with(client.clone(), namespace, &resource)
+    Api::namespaced_with(client.clone(), namespace, &support::lease_resource())
 }
 
 async fn leases_of(client: &Client, namespace: &str) -> Vec<DynamicObject> {

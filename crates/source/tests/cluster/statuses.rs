@@ -94,14 +94,17 @@ async fn entries_of_two_controllers_that_write_at_once_all_survive() {
                 wired.linger(Duration::from_millis(50)).await;
             }
             wired.settled().await;
-            wired.linger(Duration::from_millis(300)).await;
-            wired.settled().await;
-            wired.writer.report()
+            wired
         }));
     }
-    let mut conflicts = 0;
+    let mut wired = Vec::new();
     for writer in writers {
-        let report = writer.await.unwrap();
+        wired.push(writer.await.unwrap());
+    }
+    let mut conflicts = 0;
+    for mut wired in wired {
+        wired.caught_up(&client, Kind::HttpRoute, "two").await;
+        let report = wired.writer.report();
         assert_eq!(report.failing_count, 0, "{report:#?}");
         conflicts += report.conflicts;
     }
@@ -156,7 +159,7 @@ async fn a_condition_keeps_its_time_until_its_state_changes() {
     wired.want([(route.clone(), None)]);
     wired.settled().await;
     assert_eq!(get(&client, &route).await["status"]["parents"], json!([]));
-    wired.linger(Duration::from_millis(200)).await;
+    wired.caught_up(&client, Kind::HttpRoute, "times").await;
     assert_eq!(wired.writer.report().total_writes(), 3);
 }
 
@@ -191,7 +194,7 @@ async fn what_somebody_else_breaks_is_mended_and_what_is_not_ours_is_cleaned_up(
         name(Kind::HttpRoute, "mend", "stale"),
     );
     wired.want([(ours.clone(), Some(route_status(1, "edge", true)))]);
-    wired.linger(Duration::from_millis(200)).await;
+    wired.caught_up(&client, Kind::HttpRoute, "mend").await;
     assert_eq!(wired.writer.report().total_writes(), 0, "not the leader");
     wired.writer.set_leader(true);
     wired.settled().await;
@@ -212,7 +215,7 @@ async fn what_somebody_else_breaks_is_mended_and_what_is_not_ours_is_cleaned_up(
     .await;
     wired.writer.set_leader(false);
     write("ours", json!({"status": {"parents": []}})).await;
-    wired.linger(Duration::from_millis(300)).await;
+    wired.caught_up(&client, Kind::HttpRoute, "mend").await;
     assert!(
         entries(&get(&client, &ours).await).is_empty(),
         "who is not the leader writes nothing"

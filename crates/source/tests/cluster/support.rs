@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    process::Command,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,6 +13,7 @@ use gatewright_source::{
     Change,
     kube::{Batch, Cluster, Observed, Standing, Watch, WatchSettings, Writer, WriterSettings, watch, writer},
 };
+use gatewright_testbed::cluster::{Channel, gateway_api_manifests};
 use gatewright_world::{
     desired::{Condition, ConditionKind, ParentStatus, Reason, RouteStatus, Status},
     object::ParentRef,
@@ -111,6 +111,11 @@ pub(crate) fn route(namespace: &str, name: &str) -> Value {
            "spec": {"parentRefs": [{"name": "edge"}], "hostnames": ["a.example"]}})
 }
 
+pub(crate) fn gateway(namespace: &str, gateway: &str, class: &str) -> Value {
+    json!({"metadata": {"name": gateway, "namespace": namespace}, "spec": {"gatewayClassName": class,
+           "listeners": [{"name": "web", "port": 80, "protocol": "HTTP"}]}})
+}
+
 pub(crate) async fn create_routes(client: &Client, namespace: &str, count: usize) {
     stream::iter(0..count)
         .for_each_concurrent(16, async |number| {
@@ -121,15 +126,9 @@ pub(crate) async fn create_routes(client: &Client, namespace: &str, count: usize
 
 /// The definitions of Gateway API, from its published Go module.
 pub(crate) fn gateway_api_definitions() -> Vec<Value> {
-    let asked = Command::new("go")
-        .args(["mod", "download", "-json", "sigs.k8s.io/gateway-api@v1.6.1"])
-        .output()
-        .unwrap();
-    let answer: Value = serde_json::from_slice(&asked.stdout).unwrap();
-    let folder = std::path::Path::new(answer["Dir"].as_str().unwrap()).join("config/crd/experimental");
     let mut definitions = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+    for file in gateway_api_manifests(Channel::Experimental).unwrap() {
+        let text = fs::read_to_string(file).unwrap();
         for part in text.split("\n---\n") {
             let value: Value = serde_saphyr::from_str(part).unwrap();
             if value["kind"] == "CustomResourceDefinition" {
@@ -148,6 +147,16 @@ fn definition_resource() -> ApiResource {
         api_version: "apiextensions.k8s.io/v1".to_owned(),
         kind: "CustomResourceDefinition".to_owned(),
         plural: "customresourcedefinitions".to_owned(),
+    }
+}
+
+pub(crate) fn lease_resource() -> ApiResource {
+    ApiResource {
+        group: "coordination.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        api_version: "coordination.k8s.io/v1".to_owned(),
+        kind: "Lease".to_owned(),
+        plural: "leases".to_owned(),
     }
 }
 
@@ -302,7 +311,8 @@ pub(crate) struct Wired {
 
 impl Wired {
     pub(crate) async fn start(cluster: &Cluster, settings: WriterSettings) -> Self {
-        let mut followed = Followed::synced(cluster, &settings.controller, &[]).await;
+        let namespaces: Vec<&str> = settings.namespaces.iter().map(String::as_str).collect();
+        let mut followed = Followed::synced(cluster, &settings.controller, &namespaces).await;
         let writer = writer(cluster, settings);
         writer.observe(std::mem::take(&mut followed.observed));
         Self { followed, writer }
@@ -337,6 +347,22 @@ impl Wired {
         while let Ok(batch) = tokio::time::timeout_at(deadline, self.followed.watch.next()).await {
             self.take(batch.unwrap());
         }
+    }
+
+    /// Takes in everything that has happened to objects of a kind by now, and lets the writer act on it: what is made last is
+    /// told last.
+    pub(crate) async fn caught_up(&mut self, client: &Client, kind: Kind, namespace: &str) {
+        let object = match kind {
+            Kind::HttpRoute => route(namespace, "last"),
+            Kind::Gateway => gateway(namespace, "last", "nobodys"),
+            other => panic!("{other} is not needed so far"),
+        };
+        create(client, kind, object).await;
+        let last = name(kind, namespace, "last");
+        self.until("what was made last", |followed| followed.has(&last)).await;
+        self.settled().await;
+        delete(client, &last).await;
+        self.until("its end", |followed| !followed.has(&last)).await;
     }
 
     pub(crate) async fn settled(&self) {

@@ -65,11 +65,11 @@ async fn more_objects_than_a_page_holds_are_all_there_before_the_first_sync() {
     stream::iter(0..COUNT)
         .for_each_concurrent(16, async |number| {
             let object = json!({"metadata": {"name": format!("m{number}"), "namespace": "paging"}});
-            create(&client, Kind::ConfigMap, object).await;
+            create(&client, Kind::Secret, object).await;
         })
         .await;
     let followed = Followed::synced(&plane.cluster().await, "example.com/paging", &[]).await;
-    assert_eq!(followed.in_namespace(Kind::ConfigMap, "paging"), COUNT);
+    assert_eq!(followed.in_namespace(Kind::Secret, "paging"), COUNT);
 }
 
 #[tokio::test]
@@ -285,7 +285,7 @@ async fn a_kind_that_may_not_be_listed_counts_as_empty_until_it_may() {
         &["gateway.networking.k8s.io", "gatewright.dev", "discovery.k8s.io"],
         &["*"],
     );
-    let core = reading(&[""], &["services", "configmaps", "namespaces"]);
+    let core = reading(&[""], &["services", "namespaces"]);
     allow(&client, "reader", None, json!([gateway_api, core])).await;
     let mut followed = Followed::synced(&plane.cluster_as("reader").await, "example.com/reader", &[]).await;
     assert_eq!(followed.standing(Kind::Secret), [Standing::Forbidden]);
@@ -300,7 +300,7 @@ async fn a_kind_that_may_not_be_listed_counts_as_empty_until_it_may() {
         .unwrap();
     assert!(error.contains("cannot list resource \"secrets\""), "{error}");
 
-    let secrets = reading(&[""], &["services", "configmaps", "namespaces", "secrets"]);
+    let secrets = reading(&[""], &["services", "namespaces", "secrets"]);
     allow(&client, "reader", None, json!([gateway_api, secrets])).await;
     let secret = name(Kind::Secret, "forbidden", "s");
     followed
@@ -316,20 +316,23 @@ async fn watched_namespaces_limit_routes_and_not_gateways() {
     for name in ["inside", "outside"] {
         namespace(&client, name).await;
         create(&client, Kind::HttpRoute, support::route(name, "r")).await;
-        let gateway = json!({"metadata": {"name": "g", "namespace": name}, "spec": {"gatewayClassName": "c",
-            "listeners": [{"name": "web", "port": 80, "protocol": "HTTP"}]}});
-        create(&client, Kind::Gateway, gateway).await;
+        create(&client, Kind::Gateway, support::gateway(name, "g", "c")).await;
+        let service = json!({"metadata": {"name": "s", "namespace": name}, "spec": {"ports": [{"port": 80}]}});
+        create(&client, Kind::Service, service).await;
     }
     let followed = Followed::synced(&plane.cluster().await, "example.com/limited", &["inside", "inside"]).await;
     assert!(followed.has(&name(Kind::HttpRoute, "inside", "r")));
     assert!(!followed.has(&name(Kind::HttpRoute, "outside", "r")));
     assert!(followed.has(&name(Kind::Gateway, "inside", "g")) && followed.has(&name(Kind::Gateway, "outside", "g")));
+    // The address of a Gateway stands in its Service, and backends may be of any namespace.
+    assert!(followed.has(&name(Kind::Service, "inside", "s")) && followed.has(&name(Kind::Service, "outside", "s")));
 
     // Who may read one namespace only still sees what is in it.
     allow(&client, "local", Some("inside"), json!([reading(&["*"], &["*"])])).await;
     let followed = Followed::synced(&plane.cluster_as("local").await, "example.com/local", &["inside"]).await;
     assert!(followed.has(&name(Kind::HttpRoute, "inside", "r")) && followed.has(&name(Kind::Gateway, "inside", "g")));
     assert!(!followed.has(&name(Kind::Gateway, "outside", "g")));
+    assert!(!followed.has(&name(Kind::Service, "outside", "s")));
     assert_eq!(followed.standing(Kind::Gateway), [Standing::Watching]);
     assert_eq!(followed.standing(Kind::GatewayClass), [Standing::Forbidden]);
 }

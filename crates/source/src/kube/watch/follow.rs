@@ -22,6 +22,7 @@ use crate::kube::{
     backoff::Backoff,
     discovery, failure,
     list_watch::{Event, Events, Selection},
+    reach::reach,
 };
 
 mod known;
@@ -71,7 +72,10 @@ impl Task {
 
     /// The same, but where the kind may not be listed everywhere, it is followed in these namespaces.
     pub(super) async fn run_or_fall_back(self, namespaces: Vec<String>) {
-        if self.clone().follow(!namespaces.is_empty()).await.is_err() {
+        let resource = self.cluster.served(self.kind);
+        let is_everywhere = reach(&self.cluster.client(), &resource, &namespaces).await == [None];
+        // What is said of rights is not always so: a list that is refused counts, too.
+        if is_everywhere && self.clone().follow(!namespaces.is_empty()).await.is_err() {
             return;
         }
         if self.messages.send(Message::Split(namespaces.len())).await.is_err() {

@@ -14,13 +14,15 @@ mod write;
 use std::fmt;
 
 use ::kube::api::ApiResource;
-pub(super) use follow::follow;
+pub(super) use follow::{follow, has_label, selector};
 use gatewright_api::ObjectName;
 use gatewright_world::desired;
 pub(crate) use object::CONTROLLER;
 use serde_json::Value;
 pub(super) use table::Owned;
 pub(super) use write::write;
+
+use crate::kube::raw::Raw;
 
 /// A kind of objects that we make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,6 +90,16 @@ pub struct OwnedName {
     pub namespace: String,
     /// The name.
     pub name: String,
+}
+
+impl OwnedName {
+    pub(super) fn of(kind: OwnedKind, raw: &Raw) -> Self {
+        Self {
+            kind,
+            namespace: raw.namespace().to_owned(),
+            name: raw.name().to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for OwnedName {

@@ -11,24 +11,40 @@ use crate::kube::{
     failure,
     list_watch::{Event, Events, Selection},
     raw::Raw,
+    reach::reach,
     writer::run::Shared,
 };
 
+/// The label by which our objects are found.
+pub(in crate::kube::writer) fn selector() -> String {
+    format!("{MANAGED_BY}={MANAGER}")
+}
+
+/// Whether an object has it.
+pub(in crate::kube::writer) fn has_label(raw: &Raw) -> bool {
+    let labels = raw.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get(MANAGED_BY)).map(String::as_str) == Some(MANAGER)
+}
+
 /// Runs for as long as the writer exists.
 pub(in crate::kube::writer) async fn follow(shared: Arc<Shared>, kind: OwnedKind) {
+    let client = shared.cluster.client();
+    let places = reach(&client, &kind.resource(), &shared.settings.namespaces).await;
+    let each = places.into_iter().map(|place| follow_in(&shared, kind, place));
+    futures::future::join_all(each).await;
+}
+
+async fn follow_in(shared: &Shared, kind: OwnedKind, place: Option<String>) {
     let selection = Selection {
-        labels: Some(format!("{MANAGED_BY}={MANAGER}")),
+        namespace: place.clone(),
+        labels: Some(selector()),
         ..Selection::default()
     };
     let mut events = Events::new(shared.cluster.client(), &kind.resource(), selection);
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
     let mut there = AHashSet::new();
     let mut is_complaining = false;
-    let name_of = |raw: &Raw| OwnedName {
-        kind,
-        namespace: raw.namespace().to_owned(),
-        name: raw.name().to_owned(),
-    };
+    let name_of = |raw: &Raw| OwnedName::of(kind, raw);
     loop {
         let event = match events.next().await {
             Ok(event) => event,
@@ -42,7 +58,7 @@ pub(in crate::kube::writer) async fn follow(shared: Arc<Shared>, kind: OwnedKind
                     }
                     // What we may not list we may still be allowed to make.
                     let mut state = shared.lock();
-                    state.owned_listed(kind, &AHashSet::new());
+                    state.owned_listed(kind, place.as_deref(), &AHashSet::new());
                     shared.wake(state);
                 }
                 let wait = failure::retry_after(&error).unwrap_or_default();
@@ -60,7 +76,7 @@ pub(in crate::kube::writer) async fn follow(shared: Arc<Shared>, kind: OwnedKind
             }
             Event::ListEnds => {
                 is_complaining = false;
-                state.owned_listed(kind, &std::mem::take(&mut there));
+                state.owned_listed(kind, place.as_deref(), &std::mem::take(&mut there));
             }
             Event::Watching => backoff.reset(),
             Event::Applied(raw) => state.owned_seen(name_of(&raw), raw),

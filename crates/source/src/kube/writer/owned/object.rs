@@ -5,7 +5,7 @@ use gatewright_api::{Kind, ObjectName};
 use gatewright_world::desired::owned::{MANAGED_BY, MANAGER};
 use serde_json::{Map, Value, json};
 
-use super::{OwnedName, covers::covers};
+use super::{OwnedName, covers::covers, has_label};
 use crate::kube::raw::Raw;
 
 /// Which controller made an object: two installations may share a cluster.
@@ -90,17 +90,11 @@ fn child<'a>(fields: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<Strin
 /// Whose an object is, seen from the owner that ours would have; none when it is no longer wanted.
 pub(super) fn whose(raw: &Raw, owner: Option<(&ObjectName, &str)>, controller: &str) -> Whose {
     let metadata = &raw.metadata;
-    let has_label = metadata
-        .labels
-        .as_ref()
-        .and_then(|labels| labels.get(MANAGED_BY))
-        .map(String::as_str)
-        == Some(MANAGER);
     let annotation = metadata
         .annotations
         .as_ref()
         .and_then(|annotations| annotations.get(CONTROLLER));
-    let is_marked = has_label && annotation.map(String::as_str) == Some(controller);
+    let is_marked = has_label(raw) && annotation.map(String::as_str) == Some(controller);
     let references = metadata.owner_references.iter().flatten();
     let controlling = references
         .into_iter()

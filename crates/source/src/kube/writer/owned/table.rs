@@ -2,6 +2,8 @@
 //!
 //! Keeps a verdict per object instead of the object: the hash of the wish that it was found to fulfil.
 
+mod compare;
+
 use std::{sync::Arc, time::Duration};
 
 use ahash::{AHashMap, AHashSet};
@@ -29,9 +31,16 @@ const FORGIVEN: Duration = Duration::from_mins(30);
 #[derive(Debug, Default)]
 pub(in crate::kube::writer) struct Owned {
     entries: AHashMap<OwnedName, Entry>,
-    /// Kinds of which everything ours has been listed. Nothing is done about others.
-    listed: AHashSet<OwnedKind>,
+    /// Kinds of which everything ours has been listed, everywhere or in one namespace. Nothing is done about others.
+    listed: AHashSet<(OwnedKind, Option<Box<str>>)>,
     unjudged: Vec<OwnedName>,
+}
+
+impl Owned {
+    fn is_listed(&self, name: &OwnedName) -> bool {
+        let in_its_namespace = (name.kind, Some(name.namespace.as_str().into()));
+        self.listed.contains(&(name.kind, None)) || self.listed.contains(&in_its_namespace)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +63,21 @@ struct Seen {
     raw: Option<Box<Raw>>,
     /// The hash of the wish that it fulfils.
     fulfils: Option<u64>,
+}
+
+/// What is wanted of an object.
+enum Wish {
+    /// It should not be there.
+    Gone,
+    /// It stays as it is, whatever that is.
+    Untouched,
+    /// An owner that is not there takes what it owns with it; should it come, this is looked at again.
+    Waiting,
+    Object {
+        full: Full,
+        object: Arc<OwnedObject>,
+        owner_uid: Box<str>,
+    },
 }
 
 /// What to do about an object.
@@ -132,10 +156,12 @@ impl State {
         }
     }
 
-    /// Everything of a kind has been listed: what was not in the list is gone.
-    pub(super) fn owned_listed(&mut self, kind: OwnedKind, there: &AHashSet<OwnedName>) {
+    /// Everything of a kind has been listed, everywhere or in one place: what was not in the list is gone.
+    pub(super) fn owned_listed(&mut self, kind: OwnedKind, place: Option<&str>, there: &AHashSet<OwnedName>) {
+        let is_meant =
+            |name: &OwnedName| name.kind == kind && place.is_none_or(|place| name.namespace.as_str() == place);
         let gone =
-            |(name, entry): &(&OwnedName, &Entry)| name.kind == kind && entry.seen.is_some() && !there.contains(*name);
+            |(name, entry): &(&OwnedName, &Entry)| is_meant(name) && entry.seen.is_some() && !there.contains(*name);
         let gone: Vec<OwnedName> = self
             .owned
             .entries
@@ -146,8 +172,8 @@ impl State {
         for name in gone {
             self.owned_gone(&name);
         }
-        self.owned.listed.insert(kind);
-        let names = self.owned.entries.keys().filter(|name| name.kind == kind);
+        self.owned.listed.insert((kind, place.map(Into::into)));
+        let names = self.owned.entries.keys().filter(|name| is_meant(name));
         for name in names.cloned().collect::<Vec<_>>() {
             self.judge_owned(Job::Owned(name));
         }
@@ -223,35 +249,26 @@ impl State {
         controller: &str,
         is_watched: bool,
     ) -> Step {
-        if !self.is_active() || (is_watched && !self.owned.listed.contains(&name.kind)) {
+        if !self.is_active() || (is_watched && !self.owned.is_listed(name)) {
             return Step::Nothing;
         }
-        let desired = self.owned.entries.get(name).and_then(|entry| entry.desired.clone());
-        let owner_uid: Option<Box<str>> = desired
-            .as_ref()
-            .and_then(|object| self.uid(&object.owner))
-            .map(Into::into);
+        let wish = self.owned_wish(name, cluster, controller);
         let Some(entry) = self.owned.entries.get_mut(name) else {
             return Step::Nothing;
         };
-        let Some(object) = desired else {
-            return entry.deletion(controller);
+        let (full, object, owner_uid) = match wish {
+            Wish::Gone => return entry.deletion(controller),
+            Wish::Untouched => {
+                entry.conflict = None;
+                return Step::Nothing;
+            }
+            Wish::Waiting => return Step::Nothing,
+            Wish::Object {
+                full,
+                object,
+                owner_uid,
+            } => (full, object, owner_uid),
         };
-        // An owner that is not there takes what it owns with it; should it come, this is looked at again.
-        let Some(owner_uid) = owner_uid else {
-            return Step::Nothing;
-        };
-        // It stays as it is, whatever that is.
-        let Some(wanted) = &object.value else {
-            entry.conflict = None;
-            return Step::Nothing;
-        };
-        let owner = Owner {
-            name: &object.owner,
-            resource: &cluster.served(object.owner.kind),
-            uid: &owner_uid,
-        };
-        let full = object::full(name, wanted, owner, controller);
         let version = match &mut entry.seen {
             None => None,
             Some(seen) => {
@@ -271,6 +288,29 @@ impl State {
             object,
             owner_uid,
             version,
+        }
+    }
+
+    /// What is wanted of an object now.
+    fn owned_wish(&self, name: &OwnedName, cluster: &Cluster, controller: &str) -> Wish {
+        let Some(object) = self.owned.entries.get(name).and_then(|entry| entry.desired.clone()) else {
+            return Wish::Gone;
+        };
+        let Some(owner_uid) = self.uid(&object.owner) else {
+            return Wish::Waiting;
+        };
+        let Some(wanted) = &object.value else {
+            return Wish::Untouched;
+        };
+        let owner = Owner {
+            name: &object.owner,
+            resource: &cluster.served(object.owner.kind),
+            uid: owner_uid,
+        };
+        Wish::Object {
+            full: object::full(name, wanted, owner, controller),
+            owner_uid: owner_uid.into(),
+            object,
         }
     }
 
