@@ -5,6 +5,7 @@
 //! installed account. One test at a time has it, and leaves it as empty as it was.
 
 mod audit;
+mod beside;
 mod chart;
 mod empty;
 #[path = "../it/deploy/files.rs"]

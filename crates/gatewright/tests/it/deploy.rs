@@ -121,6 +121,8 @@ fn slice_of(service: &Value) -> Value {
 #[test]
 fn the_documentation_needs_three_commands_to_the_first_request() {
     let commands = block(&read("docs/kubernetes.md"), "# In a Kubernetes cluster", "sh");
+    // The same that are run by the tests of a cluster.
+    assert_eq!(block(&read("README.md"), "\n## In a cluster", "sh"), commands);
     let commands = commands.replace("\\\n", " ");
     let commands: Vec<&str> = commands
         .lines()

@@ -23,7 +23,7 @@ controller with exactly these rights, and fails where one is missing and where o
   resources: [gatewayconfigs]
   verbs: [list, watch]
 - apiGroups: [""]
-  resources: [secrets, configmaps]
+  resources: [secrets]
   verbs: [list, watch]
 - apiGroups: [""]
   resources: [services]

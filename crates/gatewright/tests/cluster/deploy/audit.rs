@@ -75,8 +75,8 @@ impl Found {
             self.refused.insert(format!("{verb} {uri}"));
             return;
         }
-        // Which versions a server offers, everybody may ask.
-        if resource.is_empty() {
+        // Which versions a server offers, and what oneself may do, everybody may ask.
+        if resource.is_empty() || resource == "selfsubjectaccessreviews" {
             return;
         }
         let reason = annotation("reason");

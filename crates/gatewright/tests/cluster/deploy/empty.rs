@@ -22,6 +22,9 @@ use crate::bed::{Bed, eventually, holds};
 /// The namespace that the manifests install into.
 pub(super) const SYSTEM: &str = "gatewright-system";
 
+/// Seconds that no command takes.
+const LONGEST: &str = "300";
+
 static CLUSTER: LazyLock<(Bed, TempDir)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.yaml");
@@ -81,8 +84,8 @@ impl Empty {
         flags.collect()
     }
 
-    /// Runs a command in the root of the source tree, with this cluster's `kubectl` and this `gatewright` on its path.
-    pub(super) fn run(&self, command: &str) -> String {
+    /// A program in the root of the source tree, with this cluster's `kubectl` and this `gatewright` on its path.
+    pub(super) fn program(&self, words: &[&str]) -> Command {
         let kubectl = self.bed.cluster.kubectl();
         let programs = [
             kubectl.get_program().as_ref(),
@@ -93,20 +96,26 @@ impl Empty {
             .map(|program: &&std::path::Path| program.parent().unwrap().to_owned())
             .collect();
         folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-        let mut shell = Command::new("timeout");
-        shell
-            .args(["--kill-after=5", "300", "sh", "-c", command])
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
             .current_dir(root())
             .env("PATH", std::env::join_paths(folders).unwrap())
             // The machine's proxy for the Internet does not know the networks of the testbed.
             .env("no_proxy", "*");
         for (name, value) in kubectl.get_envs() {
             match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
             };
         }
-        let output = shell.output().unwrap();
+        command
+    }
+
+    /// Runs a command to its end, and returns what it printed.
+    pub(super) fn run(&self, command: &str) -> String {
+        let words = ["timeout", "--kill-after=5", LONGEST, "sh", "-c", command];
+        let output = self.program(&words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         let printed = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{command}\n{printed}\n{said}");
@@ -139,7 +148,9 @@ impl Empty {
             "kubectl --namespace {SYSTEM} delete deployment gatewright --cascade=foreground"
         ));
         self.run("gatewright uninstall --objects");
-        self.run(&format!("kubectl delete --filename=deploy/manifests/{name}"));
+        self.run(&format!(
+            "kubectl delete --ignore-not-found --filename=deploy/manifests/{name}"
+        ));
         self.run(&format!("kubectl delete {}", Self::gateway_api()));
     }
 }

@@ -51,7 +51,8 @@ fn every_kind_that_is_read_may_be_listed_and_watched() {
         in_cluster("install-namespaced.yaml"),
         in_namespace("install-namespaced.yaml", "default"),
     );
-    for kind in Kind::ALL {
+    // No plan reads ConfigMaps yet, and a cluster has many.
+    for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::ConfigMap) {
         for verb in ["list", "watch"] {
             let right = right(kind.group(), kind.plural(), verb);
             assert!(everywhere.contains(&right), "install.yaml: {right:?}");
