@@ -1,11 +1,12 @@
 //! What a rule or a backend changes about requests and responses.
 //!
-//! The specification allows each of these once per rule, so they are fields and not a list; the data plane applies them
-//! in the order redirect, rewrite, request headers, response headers.
+//! The specification allows each of these once per rule, mirrors excepted, so they are fields and not a list; the data plane
+//! applies them in the order CORS, external authorisation, redirect, mirrors, rewrite, request headers, response headers.
+//! A mirror gets the request as the rule changes it.
 
 use serde::Serialize;
 
-use crate::Text;
+use crate::{Cors, ExternalAuth, Target, Text};
 
 /// All changes of one rule or backend.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -22,6 +23,15 @@ pub struct Filters {
     /// Ask the backend for something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<Rewrite>,
+    /// Who else gets a copy of the request; what they answer is dropped.
+    #[serde(skip_serializing_if = "<[Mirror]>::is_empty")]
+    pub mirrors: Box<[Mirror]>,
+    /// Which web pages of other origins may read the response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors: Option<Box<Cors>>,
+    /// Who is asked whether the request may pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Box<ExternalAuth>>,
 }
 
 impl Filters {
@@ -29,6 +39,32 @@ impl Filters {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// A second receiver of requests.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mirror {
+    /// Where copies go; what is unresolved gets none.
+    pub target: Target,
+    /// How many of the requests are copied.
+    pub share: Share,
+}
+
+/// A part of all requests, exactly: one in three is not 33 %.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// So many…
+    pub numerator: u32,
+    /// …out of so many; never zero.
+    pub denominator: u32,
+}
+
+impl Share {
+    /// All of them.
+    pub const ALL: Self = Self {
+        numerator: 1,
+        denominator: 1,
+    };
 }
 
 /// Header changes, in the order set, add, remove. Names are in lower case.

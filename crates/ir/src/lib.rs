@@ -5,8 +5,10 @@
 //! snapshots are compared by what they do not share. This crate knows nothing of Kubernetes, async or I/O. It also holds
 //! Gateway API's precedence, as a type with an order, and the reference matcher that every faster matcher must equal.
 
+mod auth;
 mod certificate;
 mod cluster;
+mod cors;
 mod entries;
 mod fact;
 mod filter;
@@ -19,17 +21,19 @@ pub mod reference;
 mod rule;
 mod settings;
 
+pub use auth::{AuthProtocol, ExternalAuth};
 pub use certificate::{Certificate, PrivateKey};
 pub use cluster::{Cluster, ClusterId, Endpoint, Endpoints, UpstreamProtocol};
+pub use cors::{Cors, Listed, OriginPattern};
 pub use entries::{Entries, EntryChange};
 pub use fact::{Fact, ListenFailure, ListenerState};
-pub use filter::{Filters, HeaderChange, PathChange, Redirect, Rewrite, Scheme};
+pub use filter::{Filters, HeaderChange, Mirror, PathChange, Redirect, Rewrite, Scheme, Share};
 pub use gateway::{Gateway, Host, Listener, Protocol};
 pub use host::{HostPattern, HostPatternError};
 pub use matching::{Field, Match, Method, PathMatch, Pattern, PatternError, TextMatch};
 pub use network::{Network, NetworkError};
 pub use origin::Origin;
-pub use rule::{Backend, Entry, Rank, Rule, Target, Timeouts, Unresolved};
+pub use rule::{Backend, Carrier, Entry, Rank, Retry, Rule, Session, Target, Timeouts, Unresolved};
 pub use settings::{HttpSettings, UpstreamSettings};
 
 /// Shared text: cloned by reference count.

@@ -96,6 +96,12 @@ pub struct Rule {
     /// How long things may take.
     #[serde(skip_serializing_if = "Timeouts::is_empty")]
     pub timeouts: Timeouts,
+    /// When a request is sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    /// How a client keeps its backend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Box<Session>>,
 }
 
 /// One of a rule's backends.
@@ -153,6 +159,44 @@ pub struct Timeouts {
     /// One attempt at a backend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend_request: Option<Duration>,
+}
+
+/// When a request is sent again: after an answer with one of these codes, a connection that failed, or an attempt that took
+/// longer than [`Timeouts::backend_request`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Retry {
+    /// Status codes of backends.
+    pub codes: Box<[u16]>,
+    /// So many times beyond the first.
+    pub attempts: u32,
+    /// The least time between two attempts.
+    pub backoff: Duration,
+}
+
+/// How a client keeps its backend over several requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Session {
+    /// What carries the choice.
+    pub carrier: Carrier,
+    /// The name of the cookie or of the header; a header in lower case.
+    pub name: Text,
+    /// A session ends so long after it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absolute_timeout: Option<Duration>,
+    /// A session ends so long after its last request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Duration>,
+}
+
+/// What tells to which session a request belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Carrier {
+    /// A cookie that ends with the browser's session.
+    SessionCookie,
+    /// A cookie that lives as long as the absolute timeout.
+    PermanentCookie,
+    /// A header that the client sends back.
+    Header,
 }
 
 impl Timeouts {

@@ -51,6 +51,8 @@ fn gateway(port: u16, backend: SocketAddr, protocol: UpstreamProtocol) -> Gatewa
             filters: None,
         }]),
         timeouts: Timeouts::default(),
+        retry: None,
+        session: None,
     };
     let entry = Entry {
         matches: Match::everything(),

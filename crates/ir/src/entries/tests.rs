@@ -21,6 +21,8 @@ fn entry(path: usize, origin: &str) -> Arc<Entry> {
             filters: None,
             backends: Box::new([]),
             timeouts: Timeouts::default(),
+            retry: None,
+            session: None,
         }),
     })
 }

@@ -18,6 +18,8 @@ fn entry_of(route: &str, created: i64, position: u16, matches: Match) -> Arc<Ent
             filters: None,
             backends: Box::new([]),
             timeouts: Timeouts::default(),
+            retry: None,
+            session: None,
         }),
     })
 }

@@ -79,6 +79,8 @@ fn refused_rule(world: &World, key: &Key, origin: &Origin, declared: &RouteRule,
         filters: None,
         backends: Box::new([refused]),
         timeouts: Timeouts::default(),
+        retry: None,
+        session: None,
     }
 }
 
@@ -116,5 +118,7 @@ fn make_rule(world: &World, key: &Key, origin: &Origin, declared: &RouteRule, ma
         filters: filters.clone(),
         backends,
         timeouts: *timeouts,
+        retry: None,
+        session: None,
     }
 }

@@ -61,6 +61,10 @@ impl CompiledFilters {
             response_headers,
             redirect,
             rewrite,
+            // Nothing plans these yet.
+            mirrors: _,
+            cors: _,
+            auth: _,
         } = filters;
         Some(Self {
             request_headers: HeaderChanges::compile(request_headers.as_ref())?,

@@ -52,6 +52,8 @@ fn listener(name: &str, addresses: &[Ipv4Addr], port: u16) -> Listener {
             filters: None,
         }]),
         timeouts: Timeouts::default(),
+        retry: None,
+        session: None,
     };
     let entry = Entry {
         matches: Match::everything(),

@@ -16,6 +16,8 @@ pub(super) fn rule(origin: &str) -> Arc<Rule> {
         filters: None,
         backends: Box::new([]),
         timeouts: Timeouts::default(),
+        retry: None,
+        session: None,
     })
 }
 

@@ -21,6 +21,8 @@ fn rule(weights: &[u32], filters: Option<Filters>) -> CompiledRule {
         filters: filters.map(Box::new),
         backends: weights.iter().enumerate().map(backend).collect(),
         timeouts: Timeouts::default(),
+        retry: None,
+        session: None,
     }))
 }
 
@@ -135,6 +137,8 @@ fn a_backend_whose_filters_cannot_be_carried_out_is_refused_alone() {
             backend("bad", Some(header(&[("x", "\n")], &[], &[]))),
         ]),
         timeouts: Timeouts::default(),
+        retry: None,
+        session: None,
     }));
     assert_eq!(chosen(&rule, 0).as_deref(), Some("good"));
     assert_eq!(chosen(&rule, u64::MAX).as_deref(), Some("unsupported"));

@@ -191,6 +191,8 @@ pub(crate) fn rule() -> Rule {
         filters: None,
         backends: Box::new([]),
         timeouts: Timeouts::default(),
+        retry: None,
+        session: None,
     }
 }
 
