@@ -38,12 +38,12 @@ use kube::{
 
 use self::{
     certificates::Certificates,
-    control_plane::API_PORT,
+    control_plane::{API_PORT, START},
     life::{Life, Order, Stage},
     network::Network,
     state::State,
 };
-use crate::say;
+use crate::{locks, say};
 
 pub use images::{Image, Images, Program};
 pub use setup::{
@@ -53,6 +53,9 @@ pub use setup::{
     set_up,
 };
 pub use state::{Owner, OwnerKind};
+
+/// A file in a cluster's folder: it has started.
+const READY: &str = "ready";
 
 /// What a cluster is to be.
 #[derive(Clone, Debug)]
@@ -154,6 +157,7 @@ impl Cluster {
         };
         cluster.follow(&progress, &started, manifests.as_deref())?;
         cluster.start_time = started.elapsed();
+        fs::write(cluster.folder().join(READY), "")?;
         say(format_args!(
             "cluster {}: ready after {:.1} s",
             cluster.name,
@@ -323,6 +327,20 @@ impl Drop for Cluster {
     }
 }
 
+/// Waits until a cluster that somebody else is starting can be used.
+pub fn wait_until_ready(owner: &Owner, name: &str) -> anyhow::Result<()> {
+    let started = Instant::now();
+    while !state::folder_of(name).join(READY).exists() {
+        ensure!(owner.is_alive(), "cluster {name} ended before it was ready");
+        ensure!(
+            started.elapsed() < START,
+            "cluster {name} was not ready within {START:?}"
+        );
+        std::thread::sleep(locks::PAUSE);
+    }
+    Ok(())
+}
+
 /// Where the service that owns a cluster writes what it does. Goes with the cluster.
 pub fn log_file(name: &str) -> anyhow::Result<PathBuf> {
     state::check_name(name)?;
@@ -332,6 +350,7 @@ pub fn log_file(name: &str) -> anyhow::Result<PathBuf> {
 
 /// Ends a cluster that a service of ours owns, and removes what one without an owner left. Returns whether there was any.
 pub fn down(name: &str) -> anyhow::Result<bool> {
+    setup::require_root()?;
     if let Some(owner) = Owner::of(name).filter(Owner::is_alive) {
         if owner.kind == OwnerKind::Program {
             bail!(

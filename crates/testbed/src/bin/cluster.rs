@@ -117,6 +117,7 @@ fn up(options: &Up) -> anyhow::Result<()> {
             "cluster {} runs already, process {}",
             options.name, owner.pid
         ));
+        cluster::wait_until_ready(&owner, &options.name)?;
         return announce(&options.name);
     }
     // In front of the person who waits, and who may interrupt it.

@@ -23,7 +23,7 @@ pub(super) const API_PORT: u16 = 6443;
 const ETCD: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 2379);
 
 /// How long a program may take until it serves; a machine may be busy.
-const START: Duration = Duration::from_mins(3);
+pub(super) const START: Duration = Duration::from_mins(3);
 
 /// How often a program is asked whether it serves.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -63,13 +63,19 @@ pub fn set_up() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The right to make namespaces, and the tools that do.
-pub(super) fn prepare_machine() -> anyhow::Result<()> {
+/// Fails with a hint for whoever is not root.
+pub(super) fn require_root() -> anyhow::Result<()> {
     ensure!(
         rustix::process::geteuid().is_root(),
         "a cluster needs root: it makes network namespaces and mounts\n\n\
          hint: run this as root, for example with `sudo --preserve-env=HOME,PATH`; `make test-quick` runs the tests that need none",
     );
+    Ok(())
+}
+
+/// The right to make namespaces, and the tools that do.
+pub(super) fn prepare_machine() -> anyhow::Result<()> {
+    require_root()?;
     let needed = [
         ("ip", "iproute2"),
         ("nsenter", "util-linux"),

@@ -215,6 +215,12 @@ fn a_cluster_whose_owner_is_killed_is_cleaned_up_and_if_nobody_could_then_by_the
     });
 
     up(name);
+    let again = up(name);
+    assert_eq!(
+        String::from_utf8(again.stdout).unwrap(),
+        kubeconfig,
+        "the one that runs"
+    );
     let status = String::from_utf8(cli(&["status"]).stdout).unwrap();
     assert!(status.contains("killed: running"), "{status}");
     cli(&["down", "--name", name]);

@@ -49,7 +49,14 @@ fn build(program: &str, version: &str, folder: &Path) -> anyhow::Result<()> {
     let part = folder.join(format!("{program}.part"));
     let mut command = Command::new("go");
     command
-        .args(["build", "-buildvcs=false", "-trimpath", "-ldflags", &linker_flags(version), "-o"])
+        .args([
+            "build",
+            "-buildvcs=false",
+            "-trimpath",
+            "-ldflags",
+            &linker_flags(version),
+            "-o",
+        ])
         .arg(&part)
         .arg(format!("k8s.io/kubernetes/cmd/{program}"))
         .env("CGO_ENABLED", "0")
