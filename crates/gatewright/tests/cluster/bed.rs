@@ -64,8 +64,12 @@ pub(crate) fn within<T>(patience: Duration, what: &str, mut look: impl FnMut() -
 }
 
 /// Ok if something holds, else what was seen.
-pub(crate) fn holds(is_so: bool, seen: impl Into<String>) -> Result<(), String> {
-    if is_so { Ok(()) } else { Err(seen.into()) }
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "reads better without a reference at every call"
+)]
+pub(crate) fn holds(is_so: bool, seen: impl ToString) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(seen.to_string()) }
 }
 
 /// A request that the API server refused, or did not get.

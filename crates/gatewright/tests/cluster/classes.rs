@@ -1,13 +1,13 @@
 //! Classes in use, Events, and leaving a cluster.
 
-use std::process::Command;
+use std::{net::SocketAddr, process::Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     bed::{Bed, eventually, holds, shared},
     install::Installation,
-    namespace::{CLASS, Namespace, path},
+    namespace::{CLASS, Namespace, condition, path, plain_route, until_status},
 };
 
 const FINALIZER: &str = "gateway-exists-finalizer.gateway.networking.k8s.io";
@@ -32,7 +32,7 @@ fn until_finalizers(bed: &Bed, class: &str, expected: &[&str]) {
 fn a_class_in_use_stays_until_its_last_gateway_is_gone() {
     let bed = shared();
     let namespace = Namespace::make(bed, "classes");
-    let class = serde_json::json!({
+    let class = json!({
         "apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": { "name": "passing" },
         "spec": { "controllerName": "gatewright.dev/gateway-controller" },
     });
@@ -157,4 +157,47 @@ fn uninstall_removes_what_is_left_and_refuses_while_a_replica_writes() {
         shared_class["metadata"]["finalizers"][0], FINALIZER,
         "that of another installation stays"
     );
+}
+
+#[test]
+fn two_installations_say_each_its_own_on_one_route() {
+    let bed = shared();
+    let installation = Installation::make(bed, "beside", 1, &[]);
+    let namespace = Namespace::make(bed, "beside");
+    namespace.backend("echo");
+    namespace.gateway("ours", CLASS);
+    namespace.gateway("theirs", "beside");
+    let mut route = plain_route("both", "ours", "echo");
+    route["spec"]["parentRefs"] = json!([{ "name": "ours" }, { "name": "theirs" }]);
+    namespace.create("httproute", &route);
+    let entries = |route: &Value| {
+        let parents = route["status"]["parents"].as_array().cloned().unwrap_or_default();
+        let entry = |parent: &Value| {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let accepted = condition(&parent["conditions"], "Accepted").0;
+            (
+                text(&parent["parentRef"]["name"]),
+                text(&parent["controllerName"]),
+                accepted,
+            )
+        };
+        let mut entries: Vec<_> = parents.iter().map(entry).collect();
+        entries.sort();
+        entries
+    };
+    let entry = |gateway: &str, controller: &str| (gateway.to_owned(), controller.to_owned(), "True".to_owned());
+    let (ours, theirs) = (
+        entry("ours", "gatewright.dev/gateway-controller"),
+        entry("theirs", &installation.controller),
+    );
+    let both = [ours, theirs.clone()];
+    namespace.until("httproute", "both", "an entry of each", |route| entries(route) == both);
+    for gateway in ["ours", "theirs"] {
+        until_status(SocketAddr::new(namespace.programmed(gateway), 80), "/", 200);
+    }
+    namespace.delete("gateway", "ours");
+    namespace.until("httproute", "both", "the other's entry alone", |route| {
+        entries(route) == [theirs.clone()]
+    });
+    until_status(SocketAddr::new(namespace.programmed("theirs"), 80), "/", 200);
 }

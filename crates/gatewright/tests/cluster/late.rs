@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::SocketAddr,
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -108,37 +109,60 @@ fn until_at_work(installation: &Installation<'_>) {
     });
 }
 
-#[test]
-fn without_the_api_server_traffic_goes_on_and_on_its_return_nothing_is_rewritten() {
-    let (late, _turn) = late();
-    let bed = &late.bed;
-    let installation = Installation::shared(bed);
-    let namespace = Namespace::make(bed, "outage");
+/// Takes the API server away for long, under load, and brings it back: traffic goes on, and nothing is written again.
+/// Returns where the Gateway answers, and what was there.
+fn outlive(
+    namespace: &Namespace<'_>,
+    installation: &Installation<'_>,
+    take: impl FnOnce(),
+    bring: impl FnOnce(),
+) -> (SocketAddr, BTreeMap<String, Value>) {
     let address = namespace.served("door", CLASS);
-    until_at_work(&installation);
-    let before = versions(&namespace);
+    until_at_work(installation);
+    let before = versions(namespace);
     let clients = [Style::Fresh, Style::Kept].map(|style| Steady::start(address, style));
-    bed.cluster.stop_api_server().unwrap();
+    take();
     let began = Instant::now();
     within(OUTAGE * 2, "the end of a long outage", || {
         holds(began.elapsed() > OUTAGE, format!("{:?}", began.elapsed()))
     });
-    bed.cluster.start_api_server().unwrap();
-    until_at_work(&installation);
+    bring();
+    let back = Instant::now();
+    until_at_work(installation);
     println!(
-        "at work again {:.1} s after the API server went",
-        began.elapsed().as_secs_f64()
+        "at work again {:.1} s after the API server came back",
+        back.elapsed().as_secs_f64()
     );
-    assert_eq!(versions(&namespace), before, "what was right was written again");
+    assert_eq!(versions(namespace), before, "what was right was written again");
     for client in clients {
         client.stop().assert_sound("traffic without the API server");
     }
+    (address, before)
+}
 
-    // One that starts meanwhile is not ready before it knows the cluster.
+#[test]
+fn while_the_api_server_neither_answers_nor_refuses_traffic_goes_on_and_nothing_is_rewritten() {
+    let (late, _turn) = late();
+    let installation = Installation::shared(&late.bed);
+    let namespace = Namespace::make(&late.bed, "frozen");
+    let freeze = |is_frozen| late.bed.cluster.freeze_api_server(is_frozen).unwrap();
+    outlive(&namespace, &installation, || freeze(true), || freeze(false));
+}
+
+#[test]
+fn without_the_api_server_traffic_goes_on_and_a_replica_that_starts_waits_for_it() {
+    let (late, _turn) = late();
+    let bed = &late.bed;
+    let installation = Installation::shared(bed);
+    let namespace = Namespace::make(bed, "outage");
+    let stop = || bed.cluster.stop_api_server().unwrap();
+    let start = || bed.cluster.start_api_server().unwrap();
+    let (address, before) = outlive(&namespace, &installation, stop, start);
+
     let pod = installation.pods().remove(0);
     let ready = || web::get(probes(&pod), "/readyz").map(|response| (response.status, response.body().to_owned()));
     assert_eq!(ready().unwrap().0, 200);
-    bed.cluster.stop_api_server().unwrap();
+    stop();
     kill(&name(&pod));
     let (_, reason) = eventually("a replica that starts and is not ready", || {
         let answer = ready()?;
@@ -148,7 +172,7 @@ fn without_the_api_server_traffic_goes_on_and_on_its_return_nothing_is_rewritten
     let alive = web::get(probes(&pod), "/healthz").unwrap();
     assert_eq!(alive.status, 200, "but alive");
     until_status(address, "/", 200);
-    bed.cluster.start_api_server().unwrap();
+    start();
     eventually("readiness", || {
         let answer = ready()?;
         holds(answer.0 == 200, format!("{answer:?}"))
@@ -161,9 +185,5 @@ fn without_the_api_server_traffic_goes_on_and_on_its_return_nothing_is_rewritten
             .filter(|(name, _)| !name.starts_with("endpointslice"));
         kept.collect::<Vec<_>>()
     };
-    assert_eq!(
-        but_slices(versions(&namespace)),
-        but_slices(before),
-        "a replica came back"
-    );
+    assert_eq!(but_slices(versions(&namespace)), but_slices(before));
 }

@@ -14,6 +14,7 @@
 mod bed;
 mod classes;
 mod deploy;
+mod entry;
 mod install;
 mod late;
 mod namespace;

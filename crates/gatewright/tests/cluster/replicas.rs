@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -9,9 +10,10 @@ use serde_json::{Value, json};
 
 use crate::{
     bed::{eventually, holds, shared, within},
-    install::{Installation, address, kill, name},
+    install::{Installation, address, is_ready, kill, name},
     namespace::{Namespace, condition, path},
     steady::{Steady, Style},
+    web::get,
 };
 
 /// The Lease of the writer runs out after 15 s; the rest is for a busy machine.
@@ -57,6 +59,8 @@ fn a_writer_that_is_told_to_stop_costs_no_request_and_hands_the_writing_on() {
     let since = programmed_since(&namespace, "door");
     let writer = eventually("a writer", || installation.writer().ok_or_else(String::new));
     let clients = load(address);
+    // One after the other, so that both replicas have some.
+    let slow = [(); 4].map(|()| thread::spawn(move || get(address, "/?delay=8s")));
     let began = Instant::now();
     bed.kubectl(&[
         "--namespace",
@@ -93,10 +97,30 @@ fn a_writer_that_is_told_to_stop_costs_no_request_and_hands_the_writing_on() {
         let is_listed = |pod: &Value| found.contains(&self::address(pod).to_string());
         holds(found.len() == 2 && pods.iter().all(is_listed), format!("{found:?}"))
     });
+    for request in slow {
+        let response = request.join().unwrap().unwrap();
+        assert_eq!(response.status, 200, "a request that was under way: {response:?}");
+    }
+    replace_all(&installation, &pods);
     for client in clients {
-        client.stop().assert_sound("traffic while the writer leaves");
+        client.stop().assert_sound("traffic while replicas leave");
     }
     assert_eq!(programmed_since(&namespace, "door"), since);
+}
+
+/// As an upgrade does: one by one, by others.
+fn replace_all(installation: &Installation<'_>, old: &[Value]) {
+    let began = Instant::now();
+    let deployment = path("deployment", &installation.namespace, "gatewright");
+    let annotation = json!({ "spec": { "template": { "metadata": { "annotations": { "restarted": "once" } } } } });
+    installation.bed.patch(&deployment, &annotation).unwrap();
+    eventually("other replicas", || {
+        let pods = installation.pods();
+        let is_new = |pod: &Value| is_ready(pod) && old.iter().all(|old| name(old) != name(pod));
+        let seen = format!("{:?}", pods.iter().map(name).collect::<Vec<_>>());
+        holds(pods.len() == old.len() && pods.iter().all(is_new), seen)
+    });
+    println!("all replicas were replaced in {:.1} s", began.elapsed().as_secs_f64());
 }
 
 /// A replica that is not started again: a pod of its own, beside the Deployment's.
@@ -114,7 +138,7 @@ fn mortal(installation: &Installation<'_>, pod: &str) -> Value {
         .unwrap();
     eventually(&format!("{pod} to be ready"), || {
         let found = installation.pod(pod);
-        holds(crate::install::is_ready(&found), found["status"].to_string()).map(|()| found)
+        holds(is_ready(&found), found["status"].to_string()).map(|()| found)
     })
 }
 
