@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use gatewright_api::Kind;
-use gatewright_source::kube::{LeaseSettings, Standing, lease};
+use gatewright_source::kube::{Cluster, LeaseSettings, ReplicaSettings, Replicas, Standing, lease, replicas};
+use gatewright_world::Replica;
 use serde_json::json;
 
 use crate::{
@@ -31,6 +32,10 @@ async fn after_an_outage_only_differences_are_told_and_nothing_right_is_written_
             ..LeaseSettings::new("default", "outage", "one")
         },
     );
+    let (mut here, there) = (join(&cluster, "here"), join(&cluster, "there"));
+    there.publish(Replica::default());
+    let known = next(&mut here).await;
+    assert_eq!(known, [("there".to_owned(), Some(Replica::default()))]);
     let mut is_leader = lease.is_leader();
     is_leader.wait_for(|is_leader| *is_leader).await.unwrap();
     wired.writer.set_leader(true);
@@ -84,8 +89,29 @@ async fn after_an_outage_only_differences_are_told_and_nothing_right_is_written_
         "{report:#?}"
     );
 
+    // Longer away than a replica may be silent, and nobody was given up: what is told next is what it says next.
+    let leaving = Replica {
+        is_leaving: true,
+        ..Replica::default()
+    };
+    there.publish(leaving.clone());
+    assert_eq!(next(&mut here).await, [("there".to_owned(), Some(leaving))]);
+
     a_frozen_server_is_survived(&plane, &client, &mut wired).await;
     lease.release().await;
+}
+
+fn join(cluster: &Cluster, identity: &str) -> Replicas {
+    let settings = ReplicaSettings {
+        lease_duration: Duration::from_secs(2),
+        ..ReplicaSettings::new("default", identity)
+    };
+    replicas(cluster, settings)
+}
+
+async fn next(replicas: &mut Replicas) -> Vec<(String, Option<Replica>)> {
+    let news = tokio::time::timeout(support::SOON, replicas.next()).await;
+    news.unwrap().unwrap()
 }
 
 /// Takes in what comes until all watches stand alike.
