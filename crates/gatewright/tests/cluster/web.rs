@@ -104,12 +104,7 @@ fn exchange(
     host: &str,
     headers: &[(&str, &str)],
 ) -> io::Result<Result<Response, String>> {
-    let headers = headers.iter().map(|(name, value)| {
-        format!(
-            "{name}: {value}
-"
-        )
-    });
+    let headers = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
     let headers = headers.collect::<Vec<_>>().concat();
     // In one piece, so that it leaves in one.
     let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}\r\n");
