@@ -40,11 +40,12 @@ pub enum OriginPattern {
     Any,
     /// This one, in lower case: `https://shop.example.com:8443`.
     Exact(Text),
-    /// `https://*.example.com`: every host below a domain, at any depth, with the scheme and port that are written.
+    /// `https://*.example.com`: every host below a domain, at any depth, with the scheme and port that are written; and
+    /// `https://*`: every host of a scheme.
     Below {
         /// `https://`.
         scheme: Text,
-        /// `.example.com`, with the port if one is written.
+        /// `.example.com`, with the port if one is written that is not the scheme's own.
         rest: Text,
     },
 }
@@ -59,14 +60,22 @@ impl OriginPattern {
         let (scheme, host) = lower
             .split_once("://")
             .filter(|(scheme, host)| !scheme.is_empty() && !host.is_empty())?;
+        // Browsers leave out the port that a scheme has anyway.
+        let usual = match scheme {
+            "http" => ":80",
+            "https" => ":443",
+            _ => "",
+        };
+        let host = host.strip_suffix(usual).unwrap_or(host);
         match host.strip_prefix('*') {
-            Some(rest) if rest.starts_with('.') && rest.len() > 1 && !rest.contains('*') => Some(Self::Below {
+            Some(rest) if rest.contains('*') || rest == "." => None,
+            Some(rest) if rest.is_empty() || rest.starts_with(['.', ':']) => Some(Self::Below {
                 scheme: format!("{scheme}://").into(),
                 rest: rest.into(),
             }),
             Some(_) => None,
-            None if host.contains('*') => None,
-            None => Some(Self::Exact(lower.as_str().into())),
+            None if host.contains('*') || host.is_empty() => None,
+            None => Some(Self::Exact(format!("{scheme}://{host}").into())),
         }
     }
 
@@ -128,7 +137,6 @@ mod tests {
             "",
             "bar.com",
             "https://",
-            "https://*",
             "https://*bar.com",
             "https://a.*.com",
             "https://*.*.com",
@@ -136,6 +144,18 @@ mod tests {
             assert_eq!(OriginPattern::parse(text), None, "{text}");
         }
         assert_eq!(OriginPattern::parse("*"), Some(OriginPattern::Any));
+        assert!(OriginPattern::parse("https://*").unwrap().matches("https://any.test"));
+        assert!(!OriginPattern::parse("https://*").unwrap().matches("http://any.test"));
+        assert!(
+            OriginPattern::parse("http://*:81")
+                .unwrap()
+                .matches("http://any.test:81")
+        );
+        assert!(
+            OriginPattern::parse("https://foo.com:443")
+                .unwrap()
+                .matches("https://foo.com")
+        );
         assert!(
             OriginPattern::parse("https://Foo.com")
                 .unwrap()

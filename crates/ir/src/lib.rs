@@ -30,10 +30,10 @@ pub use fact::{Fact, ListenFailure, ListenerState};
 pub use filter::{Filters, HeaderChange, Mirror, PathChange, Redirect, Rewrite, Scheme, Share};
 pub use gateway::{Gateway, Host, Listener, Protocol};
 pub use host::{HostPattern, HostPatternError};
-pub use matching::{Field, Match, Method, PathMatch, Pattern, PatternError, TextMatch};
+pub use matching::{Field, GrpcMatch, Match, Method, PathMatch, Pattern, PatternError, TextMatch, is_grpc};
 pub use network::{Network, NetworkError};
 pub use origin::Origin;
-pub use rule::{Backend, Carrier, Entry, Rank, Retry, Rule, Session, Target, Timeouts, Unresolved};
+pub use rule::{Backend, Carrier, Entry, Rank, Retry, Rule, Session, SessionKey, Target, Timeouts, Unresolved};
 pub use settings::{HttpSettings, UpstreamSettings};
 
 /// Shared text: cloned by reference count.

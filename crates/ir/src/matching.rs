@@ -21,6 +21,28 @@ pub struct Match {
     /// Query parameter conditions; names occur once.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub query: Box<[Field]>,
+    /// Whether only gRPC calls meet it, see [`is_grpc`], and how it ranks among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grpc: Option<GrpcMatch>,
+}
+
+/// The rank of a match among those of gRPC calls: the specification counts the characters of service and method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GrpcMatch {
+    /// Characters of the service, zero for any.
+    pub service: u16,
+    /// Characters of the method, zero for any.
+    pub method: u16,
+}
+
+/// Whether a request is a gRPC call, by its method and content type. What browsers send as gRPC-Web is another protocol.
+pub fn is_grpc(method: &str, content_type: &[u8]) -> bool {
+    const TYPE: &[u8] = b"application/grpc";
+    let is_type = |start: &[u8]| start.eq_ignore_ascii_case(TYPE);
+    let is_end = |rest: &[u8]| matches!(rest.first(), None | Some(b'+' | b';' | b' '));
+    method == "POST"
+        && content_type.get(..TYPE.len()).is_some_and(is_type)
+        && content_type.get(TYPE.len()..).is_some_and(is_end)
 }
 
 impl Match {
@@ -31,6 +53,7 @@ impl Match {
             method: None,
             headers: Box::new([]),
             query: Box::new([]),
+            grpc: None,
         }
     }
 }
@@ -159,7 +182,26 @@ methods! {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::{Pattern, is_grpc};
+
+    #[test]
+    fn a_grpc_call_is_a_post_of_that_content_type() {
+        for (method, content_type, expected) in [
+            ("POST", "application/grpc", true),
+            ("POST", "Application/gRPC+proto", true),
+            ("POST", "application/grpc; charset=utf-8", true),
+            ("POST", "application/grpc-web", false),
+            ("POST", "application/json", false),
+            ("GET", "application/grpc", false),
+            ("POST", "", false),
+        ] {
+            assert_eq!(
+                is_grpc(method, content_type.as_bytes()),
+                expected,
+                "{method} {content_type}"
+            );
+        }
+    }
 
     #[test]
     fn a_pattern_must_match_the_whole_text() {

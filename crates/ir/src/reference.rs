@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::{Entry, Field, Host, HostPattern, Listener, Match, PathMatch, TextMatch};
+use crate::{Entry, Field, Host, HostPattern, Listener, Match, PathMatch, TextMatch, is_grpc};
 
 /// A request, as far as matching reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,11 +53,19 @@ pub fn is_met(matches: &Match, request: &Request) -> bool {
         method,
         headers,
         query,
+        grpc,
     } = matches;
-    path_is_met(path, &request.path)
+    (grpc.is_none() || is_grpc_call(request))
+        && path_is_met(path, &request.path)
         && method.is_none_or(|method| method.as_str() == request.method)
         && headers.iter().all(|field| header_is_met(field, &request.headers))
         && query.iter().all(|field| parameter_is_met(field, &request.query))
+}
+
+fn is_grpc_call(request: &Request) -> bool {
+    let mut headers = request.headers.iter();
+    let content_type = headers.find(|(name, _)| name == "content-type");
+    content_type.is_some_and(|(_, value)| is_grpc(&request.method, value.as_bytes()))
 }
 
 /// Whether a path meets a condition.

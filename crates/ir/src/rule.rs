@@ -3,9 +3,9 @@
 //! An [`Entry`] is one match of one route rule. Entries are totally ordered: the order is Gateway API's precedence, so that
 //! "the rule that wins" is simply the first entry in order whose match is met.
 
-use std::{cmp::Ordering, cmp::Reverse, sync::Arc, time::Duration};
+use std::{cmp::Ordering, cmp::Reverse, fmt, sync::Arc, time::Duration};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{ClusterId, Filters, Match, Origin, PathMatch, Text};
 
@@ -38,19 +38,29 @@ impl Entry {
     ///
     /// Exact paths come before all others; prefixes and patterns by their length, which is also how the other data
     /// planes rank patterns (the specification leaves it open); then a method, then the number of header and of query
-    /// conditions.
+    /// conditions. Of gRPC calls the characters of the service count, then those of the method: a path is as long as its
+    /// service, and what is for gRPC alone comes before what is for everything.
     fn specificity(&self) -> impl Ord + use<> {
-        let (is_exact, length) = match &self.matches.path {
-            PathMatch::Exact(path) => (true, path.len()),
-            PathMatch::Prefix(prefix) => (false, prefix.len()),
-            PathMatch::Pattern(pattern) => (false, pattern.as_str().len()),
+        let Match {
+            path,
+            method,
+            headers,
+            query,
+            grpc,
+        } = &self.matches;
+        let (is_exact, length) = match (path, grpc) {
+            (PathMatch::Exact(path), _) => (true, path.len()),
+            (PathMatch::Prefix(prefix), _) => (false, prefix.len()),
+            (PathMatch::Pattern(_), Some(grpc)) => (false, 1 + usize::from(grpc.service)),
+            (PathMatch::Pattern(pattern), None) => (false, pattern.as_str().len()),
         };
         Reverse((
             is_exact,
             length,
-            self.matches.method.is_some(),
-            self.matches.headers.len(),
-            self.matches.query.len(),
+            grpc.map(|grpc| grpc.method),
+            method.is_some(),
+            headers.len(),
+            query.len(),
         ))
     }
 }
@@ -186,6 +196,37 @@ pub struct Session {
     /// A session ends so long after its last request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Duration>,
+    /// What makes the choice unreadable and unforgeable; every replica has the same, so that each honours what another
+    /// chose.
+    pub key: SessionKey,
+}
+
+/// A secret of 32 bytes. No dump and no log shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionKey([u8; 32]);
+
+impl SessionKey {
+    /// Wraps a secret.
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self(secret)
+    }
+
+    /// The secret, for whoever makes and checks tokens.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SessionKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("SessionKey(redacted)")
+    }
+}
+
+impl Serialize for SessionKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("redacted")
+    }
 }
 
 /// What tells to which session a request belongs.

@@ -5,25 +5,37 @@
 //! here knows how either side looks on the wire.
 
 mod answer;
+mod aside;
+mod ask;
 mod attempt;
+mod authorise;
 mod body;
+mod check;
 mod client;
 mod decide;
 mod exchange;
 mod fields;
+pub(crate) mod grpc;
+mod mirror;
+mod prepare;
+mod replay;
 mod request;
+mod retry;
+mod seat;
 mod table;
 mod tunnel;
 
 pub(crate) use answer::{Reason, phrase};
 pub(crate) use attempt::{CLIENT_GONE, Ending, Job, Report, forward};
+pub(crate) use authorise::Asker;
 pub(crate) use body::{BodyError, Fill, Incoming, Outgoing};
 pub(crate) use client::{Client, Secured, Traffic, count};
-pub(crate) use decide::{Asked, Content, Decision, Forward, LocalAnswer, Prepared, decide};
+pub(crate) use decide::{Content, Decision, Forward, LocalAnswer, Prepared, decide};
 pub(crate) use exchange::{Downstream, Watched};
 pub(crate) use fields::{
     Changes, Sender, added_response_fields, is_forwardable_upgrade, request_fields, response_fields,
 };
+pub(crate) use prepare::Wanted;
 pub(crate) use request::{Field, RequestFacts, RequestParts, ResponseView, is_idempotent};
 pub(crate) use table::{Held, HeldListener, HeldRoute, Table};
 pub(crate) use tunnel::{End, tunnel};

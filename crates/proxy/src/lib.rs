@@ -15,6 +15,7 @@ mod normalise;
 mod proxy;
 mod query;
 mod redirect;
+mod session;
 mod tls;
 mod upstream;
 mod worker;

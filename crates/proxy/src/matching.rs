@@ -4,7 +4,9 @@
 //! what changed is compiled, and the workers look requests up in it. The answer always equals that of the reference
 //! matcher in `gatewright-ir`; property tests hold the two together. Nothing here knows sockets, clusters or HTTP codecs.
 
+mod auth;
 mod candidates;
+mod cors;
 mod entry;
 mod filters;
 mod hosts;
@@ -14,11 +16,13 @@ mod request;
 mod rule;
 mod table;
 
+pub(crate) use auth::{CompiledAuth, Passed};
+pub(crate) use cors::Verdict;
 pub(crate) use entry::CompiledEntry;
 pub(crate) use filters::{CompiledFilters, HeaderChanges};
 pub(crate) use hosts::BindTable;
 pub(crate) use request::RequestView;
-pub(crate) use rule::{CompiledBackend, CompiledRule};
+pub(crate) use rule::CompiledRule;
 pub(crate) use table::ListenerTable;
 
 #[cfg(test)]

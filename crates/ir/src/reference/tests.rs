@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{Method, Origin, Pattern, Rank, Rule, Timeouts};
+use crate::{GrpcMatch, Method, Origin, Pattern, Rank, Rule, Timeouts};
 
 fn entry_of(route: &str, created: i64, position: u16, matches: Match) -> Arc<Entry> {
     Arc::new(Entry {
@@ -173,4 +173,45 @@ fn a_repeated_parameter_counts_by_its_first_value_and_a_repeated_header_by_any()
     assert!(is_met(&with(Some("1"), None), &request));
     assert!(!is_met(&with(Some("2"), None), &request));
     assert!(is_met(&with(None, Some("2")), &request));
+}
+
+#[test]
+fn grpc_calls_go_by_service_then_method_then_headers() {
+    let grpc = |path: PathMatch, service: u16, method: u16| Match {
+        path,
+        grpc: Some(GrpcMatch { service, method }),
+        ..Match::everything()
+    };
+    let method_only = || grpc(PathMatch::Pattern(Pattern::new("/[^/]+/SayHello").unwrap()), 0, 8);
+    // Best first.
+    let ranked = [
+        grpc(PathMatch::Exact("/a.B/SayHello".into()), 3, 8),
+        grpc(PathMatch::Prefix("/a.B".into()), 3, 0),
+        Match {
+            headers: Box::new([header("x", "1")]),
+            ..method_only()
+        },
+        method_only(),
+        grpc(PathMatch::Prefix("/".into()), 0, 0),
+        Match::everything(),
+    ];
+    let mut call = get("/a.B/SayHello");
+    call.method = "POST".into();
+    call.headers = vec![
+        ("x".into(), "1".into()),
+        ("content-type".into(), "application/grpc".into()),
+    ];
+    for (place, pair) in ranked.windows(2).enumerate() {
+        let entries = [
+            entry_of("z/better", 9, 1, pair[0].clone()),
+            entry_of("a/worse", 1, 0, pair[1].clone()),
+        ];
+        assert_eq!(winner(&entries, &call).as_deref(), Some("z/better"), "pair {place}");
+    }
+    // What is no gRPC call passes all of them by.
+    let entries = ranked.map(|matches| {
+        let route = if matches.grpc.is_some() { "a/grpc" } else { "a/http" };
+        entry_of(route, 1, 0, matches)
+    });
+    assert_eq!(winner(&entries, &get("/a.B/SayHello")).as_deref(), Some("a/http"));
 }

@@ -108,6 +108,14 @@ reasons! {
     RequestTimeout = 504, "request_timeout", "the request took too long\n";
     /// The rule's limit for the backend passed.
     BackendTimeout = 504, "backend_timeout", "the backend took too long\n";
+    /// The client's own limit for a call of gRPC passed.
+    GrpcDeadline = 504, "grpc_deadline", "the deadline of the call has passed\n";
+    /// The authoriser says no.
+    AuthDenied = 403, "auth_denied", "forbidden: the request is not authorised\n";
+    /// The authoriser cannot be asked, or gives no usable answer.
+    AuthUnavailable = 403, "auth_unavailable", "forbidden: the request cannot be authorised\n";
+    /// The body is larger than the authoriser takes.
+    BodyTooLarge = 413, "body_too_large", "the request body is too large\n";
 }
 
 impl From<Refusal> for Reason {

@@ -1,18 +1,26 @@
-//! Decides what happens to a request: an answer of our own, a redirect, or a backend with a prepared request head.
+//! Decides what happens to a request: an answer of our own, a redirect, a question to somebody else, or a backend with a
+//! prepared request head.
 //!
 //! Runs from the parsed head to its end without waiting for anything, so that nothing of the head has to be kept while the
-//! backend is asked.
+//! backend is asked. Only a request about which an authoriser is asked first is kept, and decided upon again.
 
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
-use gatewright_ir::{HttpSettings, UpstreamProtocol};
+use bytes::Bytes;
+use gatewright_ir::HttpSettings;
+use http::{HeaderName, HeaderValue};
 
-use super::{Changes, Client, Held, HeldListener, HeldRoute, Reason, RequestFacts, RequestParts, Sender};
+use super::{
+    Changes, Client, Held, HeldListener, HeldRoute, Reason, RequestFacts, RequestParts,
+    authorise::Question,
+    mirror::Copied,
+    prepare::{Case, Stage},
+    replay::Kept,
+    seat::Seat,
+};
 use crate::{
-    h1::{self, Encoding},
-    h2,
-    matching::{CompiledEntry, RequestView},
-    redirect::{self, Redirected},
+    h1::Encoding,
+    matching::{HeaderChanges, RequestView},
     upstream::ClusterView,
 };
 
@@ -23,6 +31,8 @@ pub(crate) enum Decision {
     Answer(LocalAnswer),
     /// A backend is asked.
     Forward(Forward),
+    /// An authoriser is asked first.
+    Ask(Box<Question>),
 }
 
 /// An answer of our own.
@@ -32,8 +42,14 @@ pub(crate) struct LocalAnswer {
     pub(crate) listener: Option<Rc<HeldListener>>,
     /// The route it counts for.
     pub(crate) route: Option<Rc<HeldRoute>>,
+    /// Which of the rule's backends it stands for, if one was chosen.
+    pub(super) place: Option<usize>,
     /// Why, or where to go instead.
     pub(crate) content: Content,
+    /// What CORS says on it.
+    pub(super) cors: Option<Box<HeaderChanges>>,
+    /// Whether it answers a call of gRPC.
+    pub(crate) is_grpc: bool,
 }
 
 /// What an answer of our own says.
@@ -48,6 +64,21 @@ pub(crate) enum Content {
         /// The new address.
         location: String,
     },
+    /// What CORS grants.
+    Preflight,
+    /// An authoriser's refusal.
+    Denied(Box<Denied>),
+}
+
+/// What an authoriser says to the client.
+#[derive(Debug)]
+pub(crate) struct Denied {
+    /// The status.
+    pub(crate) status: u16,
+    /// The headers.
+    pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub(crate) body: Bytes,
 }
 
 /// A request that goes to a backend.
@@ -60,11 +91,32 @@ pub(crate) struct Forward {
     /// The endpoints.
     pub(crate) cluster: Rc<ClusterView>,
     /// Which of the rule's backends.
-    choice: u64,
+    pub(super) place: usize,
     /// What the exchange must know about the request.
     pub(crate) facts: RequestFacts,
     /// The head for the backend.
     pub(crate) prepared: Prepared,
+    /// What CORS says on the response.
+    pub(super) cors: Option<Box<HeaderChanges>>,
+    /// What most requests have none of.
+    pub(super) extras: RefCell<Option<Box<Extras>>>,
+}
+
+/// What some rules do beside forwarding.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    /// The copies for mirrors.
+    pub(super) mirrors: Vec<Copied>,
+    /// The client's session.
+    pub(super) seat: Option<Seat>,
+    /// The part of the body that was read already.
+    pub(super) body: Option<Kept>,
+}
+
+impl Extras {
+    pub(super) fn is_empty(&self) -> bool {
+        self.mirrors.is_empty() && self.seat.is_none() && self.body.is_none()
+    }
 }
 
 /// A request head in the form that the backend speaks.
@@ -82,6 +134,8 @@ impl Content {
         match self {
             Self::Reason(reason) => reason.status(),
             Self::Redirect { status, .. } => *status,
+            Self::Preflight => 204,
+            Self::Denied(denied) => denied.status,
         }
     }
 
@@ -89,28 +143,35 @@ impl Content {
     pub(crate) fn reason(&self) -> Option<Reason> {
         match self {
             Self::Reason(reason) => Some(*reason),
-            Self::Redirect { .. } => None,
+            Self::Redirect { .. } | Self::Preflight => None,
+            Self::Denied(_) => Some(Reason::AuthDenied),
         }
     }
 }
 
 impl LocalAnswer {
     /// An answer before any route is known.
-    pub(crate) fn early(reason: Reason, listener: Option<&Rc<HeldListener>>) -> Self {
+    pub(crate) fn early(reason: Reason, listener: Option<&Rc<HeldListener>>, is_grpc: bool) -> Self {
         Self {
             listener: listener.cloned(),
             route: None,
+            place: None,
             content: Content::Reason(reason),
+            cors: None,
+            is_grpc,
         }
     }
 
-    /// The changes that its rule makes to responses.
+    /// The changes that its rule makes to responses. Refusals and failures are ours alone, but pages may read them.
     pub(crate) fn changes(&self) -> Changes<'_> {
         let is_redirect = matches!(self.content, Content::Redirect { .. });
-        let rule = self.route.as_ref().filter(|_| is_redirect);
+        let rule = self.route.as_ref().filter(|_| is_redirect).map(|route| &route.rule);
+        let backend = rule.zip(self.place).and_then(|(rule, place)| rule.backend(place));
         Changes {
-            rule: rule.and_then(|route| route.rule.filters.as_deref()),
-            backend: None,
+            rule: rule.and_then(|rule| rule.filters.as_deref()),
+            backend: backend.and_then(|backend| backend.filters.as_deref()),
+            cors: self.cors.as_deref(),
+            ..Changes::default()
         }
     }
 }
@@ -118,12 +179,12 @@ impl LocalAnswer {
 impl Forward {
     /// The changes that the rule and the backend make.
     pub(crate) fn changes(&self) -> Changes<'_> {
+        let rule = &self.route.rule;
         Changes {
-            rule: self.route.rule.filters.as_deref(),
-            backend: self
-                .route
-                .backend(self.choice)
-                .and_then(|backend| backend.filters.as_deref()),
+            rule: rule.filters.as_deref(),
+            backend: rule.backend(self.place).and_then(|backend| backend.filters.as_deref()),
+            cors: self.cors.as_deref(),
+            ..Changes::default()
         }
     }
 
@@ -131,17 +192,31 @@ impl Forward {
     pub(crate) fn settings(&self) -> &HttpSettings {
         &self.listener.listener.settings
     }
+
+    /// An answer of our own in place of the backend's.
+    pub(crate) fn into_answer(self, reason: Reason) -> LocalAnswer {
+        LocalAnswer {
+            listener: Some(self.listener),
+            route: Some(self.route),
+            place: Some(self.place),
+            content: Content::Reason(reason),
+            cors: self.cors,
+            is_grpc: self.facts.is_grpc,
+        }
+    }
 }
 
 /// Decides what happens to a request. An HTTP/1.1 head for the backend is written to `head`.
 pub(crate) fn decide(
-    routing: &Held,
+    routing: &Rc<Held>,
     client: &Client,
     peer: &str,
     request: &RequestParts<'_, '_>,
     head: &mut Vec<u8>,
 ) -> Decision {
     let worker = &client.worker;
+    let is_grpc = request.facts.is_grpc;
+    let early = |reason, listener| Decision::Answer(LocalAnswer::early(reason, listener, is_grpc));
     let Some((listener, routes)) = routing.listener(request.host(), worker) else {
         // A name that no listener has cannot be the one that the handshake was made for.
         let reason = if client.secured.is_some() {
@@ -149,140 +224,27 @@ pub(crate) fn decide(
         } else {
             Reason::NoRoute
         };
-        return Decision::Answer(LocalAnswer::early(reason, routing.first_listener(worker)));
+        return early(reason, routing.first_listener(worker));
     };
     if client
         .secured
         .as_ref()
         .is_some_and(|secured| secured.listener != listener.listener.origin)
     {
-        return Decision::Answer(LocalAnswer::early(Reason::Misdirected, Some(listener)));
+        return early(Reason::Misdirected, Some(listener));
     }
     let Some(entry) = routes.find(request) else {
-        return Decision::Answer(LocalAnswer::early(Reason::NoRoute, Some(listener)));
+        return early(Reason::NoRoute, Some(listener));
     };
     let route = listener.route(&entry.rule);
-    let settings = &listener.listener.settings;
-    let sender = Sender {
+    let case = Case {
+        routing,
+        client,
         peer,
-        is_trusted: client.is_trusted(settings),
-        allows_underscores: settings.allow_underscores,
+        listener,
+        route: &route,
+        entry,
+        request,
     };
-    let content = match prepare(routing, listener, &route, entry, sender, request, client, head) {
-        Ok((prepared, choice, cluster)) => {
-            return Decision::Forward(Forward {
-                listener: Rc::clone(listener),
-                route,
-                cluster,
-                choice,
-                facts: request.facts,
-                prepared,
-            });
-        }
-        Err(content) => content,
-    };
-    Decision::Answer(LocalAnswer {
-        listener: Some(Rc::clone(listener)),
-        route: Some(route),
-        content,
-    })
-}
-
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the second half of one function, cut where its result changes"
-)]
-fn prepare(
-    routing: &Held,
-    listener: &HeldListener,
-    route: &HeldRoute,
-    entry: &CompiledEntry,
-    sender: Sender<'_>,
-    request: &RequestParts<'_, '_>,
-    client: &Client,
-    head: &mut Vec<u8>,
-) -> Result<(Prepared, u64, Rc<ClusterView>), Content> {
-    let filters = route.rule.filters.as_deref();
-    if let Some(redirect) = filters.and_then(|filters| filters.redirect.as_deref()) {
-        return Err(redirection(redirect, listener, entry, request));
-    }
-    let choice = route.next_choice();
-    let backend = route.backend(choice).ok_or(Content::Reason(Reason::NoBackend))?;
-    let changes = Changes {
-        rule: filters,
-        backend: backend.filters.as_deref(),
-    };
-    if let Some(redirect) = changes.backend.and_then(|filters| filters.redirect.as_deref()) {
-        return Err(redirection(redirect, listener, entry, request));
-    }
-    let cluster = route
-        .cluster(backend, &routing.table, &client.worker)
-        .map_err(Content::Reason)?;
-    let asked = Asked::new(request, entry, changes);
-    let prepared = match cluster.protocol {
-        UpstreamProtocol::Http1 => h1::write_request(head, request, &asked, sender, changes).map(Prepared::H1),
-        UpstreamProtocol::H2c => {
-            h2::request(request, &asked, sender, changes).map(|request| Prepared::H2(request.into()))
-        }
-    };
-    let prepared = prepared.ok_or(Content::Reason(Reason::ForbiddenHeader))?;
-    Ok((prepared, choice, cluster))
-}
-
-fn redirection(
-    redirect: &gatewright_ir::Redirect,
-    listener: &HeldListener,
-    entry: &CompiledEntry,
-    request: &RequestParts<'_, '_>,
-) -> Content {
-    let kept = Redirected {
-        scheme: request.scheme,
-        host: request.host(),
-        listener_port: listener.listener.port,
-        path: request.path(),
-        query: request.query(),
-        matched_prefix: entry.prefix(),
-    };
-    Content::Redirect {
-        status: redirect::status(redirect).as_u16(),
-        location: redirect::location(redirect, kept),
-    }
-}
-
-/// What the backend is asked for, after rewrites.
-#[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    /// The path, when it is rewritten.
-    rewritten: Option<String>,
-    /// The authority.
-    pub(crate) authority: &'a [u8],
-    path: &'a str,
-    /// The query.
-    pub(crate) query: Option<&'a str>,
-}
-
-impl<'a> Asked<'a> {
-    fn new(request: &'a RequestParts<'_, '_>, entry: &CompiledEntry, changes: Changes<'a>) -> Self {
-        let mut asked = Self {
-            rewritten: None,
-            authority: request.authority_text().as_bytes(),
-            path: request.path(),
-            query: request.query(),
-        };
-        let rewrites = [changes.rule, changes.backend].into_iter().flatten();
-        for rewrite in rewrites.filter_map(|filters| filters.rewrite.as_deref()) {
-            if let Some(hostname) = &rewrite.hostname {
-                asked.authority = hostname.as_bytes();
-            }
-            if let Some(path) = &rewrite.path {
-                asked.rewritten = Some(path.apply(request.path(), entry.prefix()));
-            }
-        }
-        asked
-    }
-
-    /// The path.
-    pub(crate) fn path(&self) -> &str {
-        self.rewritten.as_deref().unwrap_or(self.path)
-    }
+    case.decide(Stage::default(), head)
 }

@@ -43,6 +43,14 @@ pub(crate) trait Downstream: Incoming + Outgoing {
 
     /// Looks whether the client is still there while nothing is read from it.
     fn poll_watch(&mut self, context: &mut Context<'_>) -> Poll<Watched>;
+
+    /// Whether the body can be sent once more although part of it was taken.
+    fn can_rewind(&self) -> bool {
+        false
+    }
+
+    /// Begins the body anew; only where that is possible.
+    fn rewind(&mut self) {}
 }
 
 /// What is seen of a client that is waiting.
@@ -76,6 +84,8 @@ pub(super) enum Failure {
     Lost(Lost),
     /// Because of the client, or of the time.
     Reason(Reason),
+    /// Because the rule wants another instead of this one.
+    Retriable,
 }
 
 /// What an exchange is bound by.
@@ -90,6 +100,10 @@ pub(super) struct Terms<'a> {
     pub(super) patience: Duration,
     /// How long a response of unknown length may say nothing: it may be a stream of events.
     pub(super) stream_patience: Duration,
+    /// Responses with these codes are not passed on, if the request can be sent once more.
+    pub(super) retriable: &'a [u16],
+    /// Whether the client may still wait to be told to send its body.
+    pub(super) holds_back: bool,
 }
 
 /// What an exchange has done so far.
@@ -130,7 +144,7 @@ pub(super) async fn exchange<D: Downstream, U: Upstream>(
     terms: Terms<'_>,
     progress: &mut Progress,
 ) -> Outcome {
-    progress.is_held_back = terms.facts.expects_continue;
+    progress.is_held_back = terms.holds_back;
     poll_fn(|context| {
         if let Poll::Ready(outcome) = progress.poll(context, client, backend, &terms) {
             return Poll::Ready(outcome);
@@ -145,6 +159,7 @@ enum Heard {
     Interim,
     Switched,
     Final(io::Result<()>),
+    Retriable,
 }
 
 impl Progress {
@@ -167,6 +182,7 @@ impl Progress {
                     }
                 }
                 Poll::Ready(Ok(Heard::Switched)) => return Poll::Ready(Outcome::Switched),
+                Poll::Ready(Ok(Heard::Retriable)) => return Poll::Ready(Outcome::Unanswered(Failure::Retriable)),
                 Poll::Ready(Ok(Heard::Final(Ok(())))) => {}
                 Poll::Ready(Ok(Heard::Final(Err(_)))) => return Poll::Ready(Outcome::Aborted),
                 Poll::Ready(Err(lost)) => return Poll::Ready(Outcome::Unanswered(Failure::Lost(lost))),
@@ -199,6 +215,11 @@ impl Progress {
             }
         }
         Poll::Pending
+    }
+
+    /// Whether the backend has sent anything before its final response.
+    pub(super) fn has_interim(&self) -> bool {
+        self.interim > 0
     }
 
     fn gone(&self) -> Outcome {
@@ -249,6 +270,7 @@ impl Progress {
         terms: &Terms<'_>,
     ) -> Poll<Result<Heard, Lost>> {
         let request_is_done = self.request.is_done();
+        let has_begun = self.request.has_begun();
         let mut status = 0;
         let mut has_length = false;
         let heard = backend.poll_response(context, |response| {
@@ -266,6 +288,11 @@ impl Progress {
                         client.interim(response);
                     }
                     Ok(Heard::Interim)
+                }
+                _ if terms.retriable.contains(&status)
+                    && (terms.facts.body.is_empty() || !has_begun || client.can_rewind()) =>
+                {
+                    Ok(Heard::Retriable)
                 }
                 _ => {
                     has_length = matches!(response.body, BodyLength::Known(_));
@@ -294,7 +321,7 @@ impl Progress {
                     self.is_cut_off |= self.is_held_back;
                 }
                 Ok(Heard::Switched) => self.status = status,
-                Err(_) => {}
+                Ok(Heard::Retriable) | Err(_) => {}
             }
             heard
         })

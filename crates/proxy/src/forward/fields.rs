@@ -11,22 +11,64 @@ use crate::{
     matching::{CompiledFilters, HeaderChanges},
 };
 
-/// The filters of a rule and of the backend that it chose, in the order in which they apply.
+/// Everything that changes the headers of a request and of its response.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Changes<'a> {
-    /// The rule's.
+    /// The rule's filters.
     pub(crate) rule: Option<&'a CompiledFilters>,
-    /// The backend's.
+    /// The filters of the backend that it chose.
     pub(crate) backend: Option<&'a CompiledFilters>,
+    /// What an authoriser puts on the request.
+    pub(crate) granted: Option<&'a HeaderChanges>,
+    /// What CORS says on the response.
+    pub(crate) cors: Option<&'a HeaderChanges>,
+    /// What the response says so that the client comes back to its endpoint.
+    pub(crate) session: Option<&'a HeaderChanges>,
 }
 
 impl<'a> Changes<'a> {
-    fn request(self) -> [Option<&'a HeaderChanges>; 2] {
-        [self.rule, self.backend].map(|filters| filters.map(|filters| &filters.request_headers))
+    fn request(self) -> Layers<'a, 3> {
+        let [rule, backend] = [self.rule, self.backend].map(|filters| filters.map(|filters| &filters.request_headers));
+        Layers::new([self.granted, rule, backend])
     }
 
-    fn response(self) -> [Option<&'a HeaderChanges>; 2] {
-        [self.rule, self.backend].map(|filters| filters.map(|filters| &filters.response_headers))
+    fn response(self) -> Layers<'a, 4> {
+        let [rule, backend] = [self.rule, self.backend].map(|filters| filters.map(|filters| &filters.response_headers));
+        Layers::new([self.cors, rule, backend, self.session])
+    }
+}
+
+/// Header changes in the order in which they apply.
+struct Layers<'a, const N: usize> {
+    layers: [Option<&'a HeaderChanges>; N],
+    is_empty: bool,
+}
+
+impl<'a, const N: usize> Layers<'a, N> {
+    fn new(layers: [Option<&'a HeaderChanges>; N]) -> Self {
+        Self {
+            is_empty: layers.iter().all(Option::is_none),
+            layers,
+        }
+    }
+
+    /// Whether a header that is present must not be passed on.
+    fn replace(&self, name: &str) -> bool {
+        let mut layers = self.layers.iter().flatten();
+        !self.is_empty && layers.any(|changes| changes.replaces(name.as_bytes()))
+    }
+
+    /// Writes what is added. What a layer adds is subject to what later ones change.
+    fn write_additions(&self, mut write: impl FnMut(&str, &[u8])) {
+        for (place, changes) in self.layers.iter().enumerate() {
+            let later = self.layers.get(place + 1..).unwrap_or_default();
+            for (name, value) in changes.iter().flat_map(|changes| changes.additions()) {
+                let mut later = later.iter().flatten();
+                if !later.any(|changes| changes.replaces(name.as_str().as_bytes())) {
+                    write(name.as_str(), value.as_bytes());
+                }
+            }
+        }
     }
 }
 
@@ -63,12 +105,6 @@ pub(crate) fn request_fields(
         is_upgrade: request.facts.wants_upgrade,
     };
     let changes = changes.request();
-    let is_replaced = |name: &str, changes: &[Option<&HeaderChanges>]| {
-        changes
-            .iter()
-            .flatten()
-            .any(|changes| changes.replaces(name.as_bytes()))
-    };
     for field in request.fields {
         let value = match request_header(field.name.as_bytes(), field.value, &hygiene) {
             Fate::Forward => field.value,
@@ -76,7 +112,7 @@ pub(crate) fn request_fields(
             Fate::Drop | Fate::Codec => continue,
             Fate::Refuse => return Err(Refused),
         };
-        if !is_replaced(field.name, &changes) {
+        if !changes.replace(field.name) {
             write(field.name, value);
         }
     }
@@ -88,11 +124,11 @@ pub(crate) fn request_fields(
     };
     let received = request.fields.iter().map(|field| (field.name.as_bytes(), field.value));
     forwarded_headers(hop, received, |name, value| {
-        if !is_replaced(name, &changes) {
+        if !changes.replace(name) {
             write(name, value);
         }
     });
-    write_additions(changes, write);
+    changes.write_additions(write);
     Ok(())
 }
 
@@ -107,30 +143,16 @@ pub(crate) fn response_fields(
     let changes = changes.response();
     for field in response.fields {
         let name = field.name.as_bytes();
-        if response_header(name, &connection, is_upgrade) == Fate::Forward
-            && !changes.iter().flatten().any(|changes| changes.replaces(name))
-        {
+        if response_header(name, &connection, is_upgrade) == Fate::Forward && !changes.replace(field.name) {
             write(field.name, field.value);
         }
     }
-    write_additions(changes, write);
+    changes.write_additions(write);
 }
 
 /// Writes the headers that a rule and its backend add to an answer of our own.
 pub(crate) fn added_response_fields(changes: Changes<'_>, write: impl FnMut(&str, &[u8])) {
-    write_additions(changes.response(), write);
-}
-
-/// What a rule adds is subject to what its backend changes.
-fn write_additions([rule, backend]: [Option<&HeaderChanges>; 2], mut write: impl FnMut(&str, &[u8])) {
-    for (name, value) in rule.into_iter().flat_map(HeaderChanges::additions) {
-        if !backend.is_some_and(|backend| backend.replaces(name.as_str().as_bytes())) {
-            write(name.as_str(), value.as_bytes());
-        }
-    }
-    for (name, value) in backend.into_iter().flat_map(HeaderChanges::additions) {
-        write(name.as_str(), value.as_bytes());
-    }
+    changes.response().write_additions(write);
 }
 
 /// Whether a request asks for an upgrade that can be passed on.

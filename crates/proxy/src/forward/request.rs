@@ -1,5 +1,7 @@
 //! A request head in the form that routing and forwarding read, whichever codec it came through.
 
+use std::{borrow::Cow, time::Duration};
+
 use gatewright_ir::Scheme;
 
 use crate::{
@@ -44,6 +46,8 @@ pub(crate) struct RequestFacts {
     pub(crate) wants_upgrade: bool,
     /// Whether this is gRPC, whose calls may be silent for as long as they like.
     pub(crate) is_grpc: bool,
+    /// How long the client of a gRPC call waits for it.
+    pub(crate) grpc_timeout: Option<Duration>,
 }
 
 /// Whether RFC 9110 calls a method idempotent.
@@ -55,6 +59,70 @@ impl RequestParts<'_, '_> {
     /// The authority as it is sent on.
     pub(crate) fn authority_text(&self) -> &str {
         self.authority.as_ref().map_or("", |authority| authority.text)
+    }
+}
+
+/// A request head that was copied from where it was read, because somebody has to be asked about it first.
+#[derive(Debug)]
+pub(crate) struct KeptHead {
+    method: String,
+    path: String,
+    query: Option<String>,
+    authority: Option<String>,
+    host: String,
+    port: Option<u16>,
+    fields: Vec<(String, Vec<u8>)>,
+    scheme: Scheme,
+    /// What matters after the head is gone.
+    pub(crate) facts: RequestFacts,
+}
+
+impl KeptHead {
+    /// Copies a head.
+    pub(crate) fn new(request: &RequestParts<'_, '_>) -> Self {
+        let fields = request.fields.iter();
+        Self {
+            method: request.method.to_owned(),
+            path: request.target.path.clone().into_owned(),
+            query: request.target.query.clone().map(Cow::into_owned),
+            authority: request.authority.as_ref().map(|authority| authority.text.to_owned()),
+            host: request.host().to_owned(),
+            port: request.authority.as_ref().and_then(|authority| authority.port),
+            fields: fields
+                .map(|field| (field.name.to_owned(), field.value.to_vec()))
+                .collect(),
+            scheme: request.scheme,
+            facts: request.facts,
+        }
+    }
+
+    /// The headers.
+    pub(crate) fn fields(&self) -> Vec<Field<'_>> {
+        let field = |(name, value)| Field { name, value };
+        self.fields
+            .iter()
+            .map(|(name, value)| field((name.as_str(), value.as_slice())))
+            .collect()
+    }
+
+    /// The head in the form that forwarding reads.
+    pub(crate) fn parts<'h>(&'h self, fields: &'h [Field<'h>]) -> RequestParts<'h, 'h> {
+        RequestParts {
+            method: &self.method,
+            target: Target {
+                authority: None,
+                path: Cow::Borrowed(&self.path),
+                query: self.query.as_deref().map(Cow::Borrowed),
+            },
+            authority: self.authority.as_deref().map(|text| Authority {
+                text,
+                host: Cow::Borrowed(&self.host),
+                port: self.port,
+            }),
+            fields,
+            scheme: self.scheme,
+            facts: self.facts,
+        }
     }
 }
 

@@ -12,13 +12,13 @@ use std::{
 };
 
 use ahash::AHashMap;
-use gatewright_ir::{Cluster, ClusterId, HttpSettings, Listener, Origin, Protocol, Target};
+use gatewright_ir::{Cluster, ClusterId, HttpSettings, Listener, Mirror, Origin, Protocol, Share, Target};
 use imbl::OrdMap;
 
 use crate::{
     dns::Names,
     forward::Reason,
-    matching::{BindTable, CompiledBackend, CompiledRule, ListenerTable},
+    matching::{BindTable, CompiledRule, ListenerTable},
     metrics::{ListenerCounters, RouteCounters},
     tls::TlsTable,
     upstream::ClusterView,
@@ -130,7 +130,10 @@ pub(crate) struct HeldRoute {
     pub(crate) counters: Arc<RouteCounters>,
     /// Where in its sequence the choice of backends is.
     sequence: Cell<u64>,
+    /// Clusters by where their targets stand in the rule.
     clusters: RefCell<Vec<(usize, Rc<ClusterView>)>>,
+    /// How much of a request each mirror is owed, by where it stands in the rule.
+    owed: RefCell<Vec<(usize, u64)>>,
 }
 
 impl Held {
@@ -177,6 +180,7 @@ impl HeldListener {
                 counters: self.counters.route(&rule.rule.origin),
                 sequence: Cell::new(fastrand::u64(..)),
                 clusters: RefCell::default(),
+                owed: RefCell::default(),
             })
         });
         Rc::clone(held)
@@ -193,37 +197,52 @@ impl fmt::Debug for HeldListener {
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl HeldRoute {
-    /// The choice of a backend for the next request. Over any few requests the shares are close to the weights.
-    pub(crate) fn next_choice(&self) -> u64 {
+    /// The place of the backend for the next request. Over any few requests the shares are close to the weights.
+    pub(crate) fn next_place(&self) -> usize {
         let next = self.sequence.get().wrapping_add(GOLDEN);
         self.sequence.set(next);
-        next
+        self.rule.choose(next)
     }
 
-    /// The backend that a choice means.
-    pub(crate) fn backend(&self, choice: u64) -> Option<&CompiledBackend> {
-        self.rule.choose(choice)
-    }
-
-    /// The endpoints of a backend.
-    pub(crate) fn cluster(
-        &self,
-        backend: &CompiledBackend,
-        table: &Table,
-        worker: &Worker,
-    ) -> Result<Rc<ClusterView>, Reason> {
-        let address = std::ptr::from_ref(backend).addr();
+    /// The endpoints of a target that stands in this rule.
+    pub(crate) fn cluster(&self, target: &Target, table: &Table, worker: &Worker) -> Result<Rc<ClusterView>, Reason> {
+        // The held rule keeps this address from being used again.
+        let address = std::ptr::from_ref(target).addr();
         let mut clusters = self.clusters.borrow_mut();
         if let Some((_, cluster)) = clusters.iter().find(|(known, _)| *known == address) {
             return Ok(Rc::clone(cluster));
         }
-        let cluster = match &backend.target {
+        let cluster = match target {
             Target::Cluster(id) => table.cluster(id, worker).ok_or(Reason::NoEndpoints)?,
             Target::Unresolved(unresolved) => return Err((*unresolved).into()),
         };
         let cluster = Rc::new(cluster);
         clusters.push((address, Rc::clone(&cluster)));
         Ok(cluster)
+    }
+
+    /// Whether a mirror of this rule gets a copy of the next request. Over time it gets exactly its share.
+    pub(crate) fn is_due(&self, mirror: &Mirror) -> bool {
+        let Share { numerator, denominator } = mirror.share;
+        if numerator >= denominator {
+            return true;
+        }
+        let denominator = u64::from(denominator);
+        let address = std::ptr::from_ref(mirror).addr();
+        let mut all = self.owed.borrow_mut();
+        if !all.iter().any(|(known, _)| *known == address) {
+            // Workers, and the tables that follow each other, begin at different points.
+            all.push((address, fastrand::u64(..denominator.max(1))));
+        }
+        let Some((_, owed)) = all.iter_mut().find(|(known, _)| *known == address) else {
+            return false;
+        };
+        *owed += u64::from(numerator);
+        let is_due = *owed >= denominator;
+        if is_due {
+            *owed -= denominator;
+        }
+        is_due
     }
 }
 

@@ -4,29 +4,29 @@ use std::io::Write;
 
 use super::{head::BodyLength, write::Encoding};
 use crate::forward::{
-    Asked, Changes, Content, RequestParts, ResponseView, Sender, added_response_fields, phrase, request_fields,
-    response_fields,
+    Changes, Content, RequestFacts, RequestParts, ResponseView, Sender, Wanted, added_response_fields, phrase,
+    request_fields, response_fields,
 };
 
 /// Writes a request head for a backend and says how the body after it is delimited. `None` when a header is refused.
 pub(crate) fn write_request(
     out: &mut Vec<u8>,
     request: &RequestParts<'_, '_>,
-    asked: &Asked<'_>,
+    wanted: &Wanted<'_>,
+    facts: RequestFacts,
     sender: Sender<'_>,
     changes: Changes<'_>,
 ) -> Option<Encoding> {
     out.extend_from_slice(request.method.as_bytes());
     out.push(b' ');
-    out.extend_from_slice(asked.path().as_bytes());
-    if let Some(query) = asked.query {
+    out.extend_from_slice(wanted.path().as_bytes());
+    if let Some(query) = wanted.query {
         out.push(b'?');
         out.extend_from_slice(query.as_bytes());
     }
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    field(out, "host", asked.authority);
+    field(out, "host", wanted.authority);
     request_fields(request, sender, changes, |name, value| field(out, name, value)).ok()?;
-    let facts = request.facts;
     let encoding = match facts.body {
         // A method that usually has a body says so when it has none.
         BodyLength::Known(0) if matches!(request.method, "POST" | "PUT" | "PATCH") => {
@@ -124,22 +124,33 @@ pub(super) fn write_answer(out: &mut Vec<u8>, content: &Content, changes: Change
     let text = match content {
         Content::Reason(reason) => {
             out.extend_from_slice(b"content-type: text/plain; charset=utf-8\r\n");
-            reason.text()
+            reason.text().as_bytes()
         }
         Content::Redirect { location, .. } => {
             field(out, "location", location.as_bytes());
-            ""
+            b""
+        }
+        Content::Preflight => b"",
+        Content::Denied(denied) => {
+            for (name, value) in &denied.fields {
+                field(out, name.as_str(), value.as_bytes());
+            }
+            &denied.body
         }
     };
-    if status == 405 {
+    if status == 405 && !matches!(content, Content::Denied(_)) {
         out.extend_from_slice(b"allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
     }
     added_response_fields(changes, |name, value| field(out, name, value));
-    length_field(out, text.len() as u64);
+    // These never have a body, nor a length.
+    let has_none = matches!(status, 204 | 304);
+    if !has_none {
+        length_field(out, text.len() as u64);
+    }
     connection_field(out, manners.is_http10, manners.closes);
     out.extend_from_slice(b"\r\n");
-    if !manners.is_head {
-        out.extend_from_slice(text.as_bytes());
+    if !manners.is_head && !has_none {
+        out.extend_from_slice(text);
     }
 }
 

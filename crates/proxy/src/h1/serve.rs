@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     forward::{
-        Client, Content, Decision, Ending, Fill, Forward, Held, Job, LocalAnswer, Reason, Report, RequestFacts,
+        Asker, Client, Decision, Ending, Fill, Forward, Held, Job, LocalAnswer, Reason, Report, RequestFacts,
         RequestParts, Traffic, count, decide, forward, is_forwardable_upgrade, is_idempotent, tunnel,
     },
     h2,
@@ -188,9 +188,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
         let started = client.worker.tick();
         let routing = client.bound.bind.current();
         let mut head = client.worker.stock.take_text();
-        let next = match self.decide(&routing, peer, &mut head) {
+        let mut decision = self.decide(&routing, peer, &mut head);
+        while let Ok(Decision::Ask(question)) = decision {
+            let asker = Asker {
+                client,
+                deadline: &client.deadline,
+                peer,
+                started,
+            };
+            decision = Ok(Box::pin(question.settle(self, asker, &mut head)).await);
+        }
+        let next = match decision {
             Ok(Decision::Forward(decided)) => self.forward(decided, &head, started).await,
             Ok(Decision::Answer(answer)) => self.answer_and_count(answer, started).await,
+            // Settled above.
+            Ok(Decision::Ask(_)) => Next::Close,
             Err(reason) => self.refuse(reason).await,
         };
         client.worker.stock.give_text(head);
@@ -220,13 +232,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
 
     async fn forward(&mut self, decided: Forward, head: &[u8], started: Instant) -> Next {
         let client = self.client;
-        let job = Job {
-            worker: &client.worker,
-            deadline: &client.deadline,
-            forward: &decided,
-            head,
-            started,
-        };
+        let job = Job::new(&client.worker, &client.deadline, &decided, head, started);
         let Report {
             ending,
             status,
@@ -248,11 +254,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
                 self.after_response(request_is_done)
             }
             Ending::Answer(reason) => {
-                let answer = LocalAnswer {
-                    listener: Some(decided.listener),
-                    route: Some(decided.route),
-                    content: Content::Reason(reason),
-                };
+                let answer = decided.into_answer(reason);
                 self.answer_and_count(answer, started).await
             }
             Ending::Aborted => {
@@ -301,7 +303,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Server<'_, S> {
     /// Answers a request whose head could not be used; what follows it cannot be trusted either.
     async fn refuse(&mut self, reason: Reason) -> Next {
         let routing = self.client.bound.bind.current();
-        let answer = LocalAnswer::early(reason, routing.first_listener(&self.client.worker));
+        let answer = LocalAnswer::early(reason, routing.first_listener(&self.client.worker), false);
         self.closes = true;
         self.is_head = false;
         self.reader.begin(BodyLength::Known(0), false);
@@ -424,6 +426,7 @@ fn request_parts<'h, 'b>(
             expects_continue: framing.expects_continue && !framing.body.is_empty(),
             wants_upgrade: has_upgrade,
             is_grpc: false,
+            grpc_timeout: None,
         },
     })
 }

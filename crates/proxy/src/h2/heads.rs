@@ -1,11 +1,12 @@
 //! Heads in the form of HTTP/2: requests for backends, responses for clients, and the reading of clients' requests.
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 
 use crate::{
     forward::{
-        Asked, Changes, Client, Content, Field, Reason, RequestFacts, RequestParts, ResponseView, Sender,
-        added_response_fields, is_idempotent, request_fields, response_fields,
+        Changes, Client, Content, Field, LocalAnswer, Reason, RequestFacts, RequestParts, ResponseView, Sender, Wanted,
+        added_response_fields, grpc, is_idempotent, request_fields, response_fields,
     },
     h1::{BodyLength, parse_length},
     normalise::{Authority, Target},
@@ -17,28 +18,29 @@ const MOST_FIELDS: usize = 100;
 /// The request for a backend. `None` when it cannot be said in HTTP/2.
 pub(crate) fn request(
     request: &RequestParts<'_, '_>,
-    asked: &Asked<'_>,
+    wanted: &Wanted<'_>,
+    facts: RequestFacts,
     sender: Sender<'_>,
     changes: Changes<'_>,
 ) -> Option<Request<()>> {
     let mut fields = HeaderMap::with_capacity(request.fields.len() + 4);
     request_fields(request, sender, changes, |name, value| append(&mut fields, name, value)).ok()?;
-    if let BodyLength::Known(length) = request.facts.body
+    if let BodyLength::Known(length) = facts.body
         && length > 0
     {
         fields.insert(header::CONTENT_LENGTH, length.into());
     }
-    if request.facts.expects_continue {
+    if facts.expects_continue {
         fields.insert(header::EXPECT, HeaderValue::from_static("100-continue"));
     }
-    let mut path = asked.path().to_owned();
-    if let Some(query) = asked.query {
+    let mut path = wanted.path().to_owned();
+    if let Some(query) = wanted.query {
         path.push('?');
         path.push_str(query);
     }
     let uri = Uri::builder()
         .scheme("http")
-        .authority(asked.authority)
+        .authority(wanted.authority)
         .path_and_query(path)
         .build()
         .ok()?;
@@ -65,26 +67,55 @@ pub(super) fn response(response: &ResponseView<'_>, changes: Changes<'_>) -> Opt
 }
 
 /// An answer of our own: its head, and its body.
-pub(super) fn answer(content: &Content, changes: Changes<'_>) -> (Response<()>, &'static str) {
+pub(super) fn answer(answer: &LocalAnswer) -> (Response<()>, Bytes) {
+    let LocalAnswer { content, is_grpc, .. } = answer;
     let mut made = Response::new(());
+    let text = match content {
+        Content::Reason(reason) => Bytes::from_static(reason.text().as_bytes()),
+        Content::Redirect { .. } | Content::Preflight => Bytes::new(),
+        Content::Denied(denied) => denied.body.clone(),
+    };
+    let is_failure = matches!(content, Content::Reason(_) | Content::Denied(_));
+    if *is_grpc && is_failure {
+        write_grpc(made.headers_mut(), content, &text);
+        added_response_fields(answer.changes(), |name, value| append(made.headers_mut(), name, value));
+        return (made, Bytes::new());
+    }
     *made.status_mut() = StatusCode::from_u16(content.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let fields = made.headers_mut();
-    let text = match content {
-        Content::Reason(reason) => {
-            fields.insert(
-                header::CONTENT_TYPE,
-                HeaderValue::from_static("text/plain; charset=utf-8"),
-            );
-            reason.text()
+    match content {
+        Content::Reason(_) => {
+            let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+            fields.insert(header::CONTENT_TYPE, plain);
         }
-        Content::Redirect { location, .. } => {
-            append(fields, "location", location.as_bytes());
-            ""
-        }
-    };
-    fields.insert(header::CONTENT_LENGTH, text.len().into());
-    added_response_fields(changes, |name, value| append(fields, name, value));
-    (made, text)
+        Content::Redirect { location, .. } => append(fields, "location", location.as_bytes()),
+        Content::Preflight => {}
+        Content::Denied(denied) => fields.extend(
+            denied
+                .fields
+                .iter()
+                .map(|(name, value)| (Some(name.clone()), value.clone())),
+        ),
+    }
+    let has_none = matches!(content.status(), 204 | 304);
+    if !has_none {
+        fields.insert(header::CONTENT_LENGTH, text.len().into());
+    }
+    added_response_fields(answer.changes(), |name, value| append(fields, name, value));
+    (made, if has_none { Bytes::new() } else { text })
+}
+
+/// A failure as a call of gRPC ends: without a body, and with the status where trailers would be.
+fn write_grpc(fields: &mut HeaderMap, content: &Content, text: &[u8]) {
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    fields.insert("grpc-status", grpc::status(content).into());
+    append(fields, "grpc-message", grpc::message(text).as_bytes());
+}
+
+/// Whether a request is a call of gRPC.
+pub(super) fn is_grpc(fields: &HeaderMap) -> bool {
+    let content_type = fields.get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
 }
 
 fn append(fields: &mut HeaderMap, name: &str, value: &[u8]) {
@@ -153,7 +184,8 @@ pub(super) fn request_parts<'h, 'a>(
         return Err(Reason::BadTarget);
     }
     let body = body_length(&request.headers, body_is_empty)?;
-    let content_type = request.headers.get(header::CONTENT_TYPE);
+    let is_grpc = is_grpc(&request.headers);
+    let grpc_timeout = request.headers.get("grpc-timeout").filter(|_| is_grpc);
     Ok(RequestParts {
         method,
         authority: Some(authority(request)?),
@@ -166,7 +198,8 @@ pub(super) fn request_parts<'h, 'a>(
             is_idempotent: is_idempotent(method),
             expects_continue: expects_continue(&request.headers)? && !body.is_empty(),
             wants_upgrade: false,
-            is_grpc: content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc")),
+            is_grpc,
+            grpc_timeout: grpc_timeout.and_then(|value| grpc::timeout(value.as_bytes())),
         },
     })
 }

@@ -18,12 +18,12 @@ use http::Request;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    heads::{Fields, joined_cookies, request_parts},
+    heads::{Fields, is_grpc, joined_cookies, request_parts},
     stream::ServerStream,
 };
 use crate::{
     forward::{
-        CLIENT_GONE, Client, Content, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide,
+        Asker, CLIENT_GONE, Client, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide,
         forward,
     },
     worker::Worker,
@@ -198,12 +198,22 @@ impl Stream {
         let (parts, body) = request.into_parts();
         let mut stream = ServerStream::new(body, respond, parts.method == http::Method::HEAD);
         let mut head = self.client.worker.stock.take_text();
-        match self.decide(&parts, &stream, &mut head) {
-            Decision::Forward(decided) => {
-                drop(parts);
-                self.forward(&mut stream, decided, &head, started).await;
-            }
+        let mut decision = self.decide(&parts, &stream, &mut head);
+        drop(parts);
+        while let Decision::Ask(question) = decision {
+            let asker = Asker {
+                client: &self.client,
+                deadline: &self.client.worker.deadline(),
+                peer: &self.peer,
+                started,
+            };
+            decision = Box::pin(question.settle(&mut stream, asker, &mut head)).await;
+        }
+        match decision {
+            Decision::Forward(decided) => self.forward(&mut stream, decided, &head, started).await,
             Decision::Answer(answer) => reply(&self.client.worker, &mut stream, &answer, started),
+            // Settled above.
+            Decision::Ask(_) => stream.abort(h2::Reason::INTERNAL_ERROR),
         }
         self.client.worker.stock.give_text(head);
     }
@@ -216,19 +226,16 @@ impl Stream {
         let is_empty = stream.receiving.is_empty();
         match request_parts(parts, &fields, client, is_empty, routing.table.settings()) {
             Ok(request) => decide(&routing, client, &self.peer, &request, head),
-            Err(reason) => Decision::Answer(LocalAnswer::early(reason, routing.first_listener(&client.worker))),
+            Err(reason) => {
+                let listener = routing.first_listener(&client.worker);
+                Decision::Answer(LocalAnswer::early(reason, listener, is_grpc(&parts.headers)))
+            }
         }
     }
 
     async fn forward(&self, stream: &mut ServerStream, decided: Forward, head: &[u8], started: Instant) {
         let deadline = self.client.worker.deadline();
-        let job = Job {
-            worker: &self.client.worker,
-            deadline: &deadline,
-            forward: &decided,
-            head,
-            started,
-        };
+        let job = Job::new(&self.client.worker, &deadline, &decided, head, started);
         let Report {
             ending,
             status,
@@ -247,11 +254,7 @@ impl Stream {
                 traffic,
             ),
             Ending::Answer(reason) => {
-                let answer = LocalAnswer {
-                    listener: Some(decided.listener),
-                    route: Some(decided.route),
-                    content: Content::Reason(reason),
-                };
+                let answer = decided.into_answer(reason);
                 reply(&self.client.worker, stream, &answer, started);
             }
             Ending::Aborted | Ending::Switched(_) => {
@@ -275,7 +278,7 @@ impl Stream {
 }
 
 fn reply(worker: &Worker, stream: &mut ServerStream, answer: &LocalAnswer, started: Instant) {
-    stream.answer(&answer.content, answer.changes());
+    stream.answer(answer);
     if let Some(listener) = &answer.listener {
         let (status, reason) = (answer.content.status(), answer.content.reason());
         count(

@@ -10,7 +10,7 @@ use h2::{RecvStream, SendStream, server::SendResponse};
 use http::HeaderMap;
 
 use super::heads;
-use crate::forward::{BodyError, Changes, Content, Downstream, Fill, Incoming, Outgoing, ResponseView, Watched};
+use crate::forward::{BodyError, Changes, Downstream, Fill, Incoming, LocalAnswer, Outgoing, ResponseView, Watched};
 
 /// The receiving half of a stream.
 #[derive(Debug)]
@@ -166,14 +166,14 @@ impl ServerStream {
     }
 
     /// Answers in our own name.
-    pub(super) fn answer(&mut self, content: &Content, changes: Changes<'_>) {
-        let (head, text) = heads::answer(content, changes);
+    pub(super) fn answer(&mut self, answer: &LocalAnswer) {
+        let (head, text) = heads::answer(answer);
         let is_empty = text.is_empty() || self.is_head;
         // A client that is gone gets no answer.
         if let Ok(mut stream) = self.respond.send_response(head, is_empty)
             && !is_empty
         {
-            _ = stream.send_data(Bytes::from_static(text.as_bytes()), true);
+            _ = stream.send_data(text, true);
         }
     }
 

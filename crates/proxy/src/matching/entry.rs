@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_ir::{Entry, Field, PathMatch, Text, TextMatch};
+use gatewright_ir::{Entry, Field, PathMatch, Text, TextMatch, is_grpc};
 use regex::Regex;
 
 use super::{
@@ -91,6 +91,12 @@ impl CompiledEntry {
         let method = self.entry.matches.method;
         if method.is_some_and(|method| method.as_str() != subject.view.method()) {
             return false;
+        }
+        if self.entry.matches.grpc.is_some() {
+            let content_type = subject.view.header_values("content-type").next();
+            if !content_type.is_some_and(|value| is_grpc(subject.view.method(), value)) {
+                return false;
+            }
         }
         let Some(conditions) = &self.conditions else {
             return true;

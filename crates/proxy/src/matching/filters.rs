@@ -3,8 +3,10 @@
 //! Names and values are parsed once, here, and every text that ends up in a message is made safe: header values must be
 //! legal, and paths are escaped so that no character of a declared path can end a request line or start a query.
 
-use gatewright_ir::{Filters, HeaderChange, PathChange, Redirect, Rewrite, Text};
+use gatewright_ir::{Filters, HeaderChange, Mirror, PathChange, Redirect, Rewrite, Text};
 use http::{HeaderName, HeaderValue};
+
+use super::{auth::CompiledAuth, cors::CompiledCors};
 
 use crate::normalise::{is_host_name, push_escaped};
 
@@ -32,10 +34,16 @@ pub(crate) struct CompiledFilters {
     pub(crate) redirect: Option<Box<Redirect>>,
     /// Ask the backend for something else.
     pub(crate) rewrite: Option<Box<CompiledRewrite>>,
+    /// Who else gets a copy.
+    pub(crate) mirrors: Box<[Mirror]>,
+    /// Which pages of other origins may read the response.
+    pub(crate) cors: Option<Box<CompiledCors>>,
+    /// Who is asked whether the request may pass.
+    pub(crate) auth: Option<Box<CompiledAuth>>,
 }
 
 /// Header changes, to be made in the order set, add, remove.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HeaderChanges {
     /// Headers to overwrite.
     pub(crate) set: Box<[(HeaderName, HeaderValue)]>,
@@ -55,16 +63,15 @@ pub(crate) struct CompiledRewrite {
 
 impl CompiledFilters {
     /// Prepares filters; None when one of them cannot be carried out literally.
-    pub(super) fn compile(filters: &Filters) -> Option<Self> {
+    pub(crate) fn compile(filters: &Filters) -> Option<Self> {
         let Filters {
             request_headers,
             response_headers,
             redirect,
             rewrite,
-            // Nothing plans these yet.
-            mirrors: _,
-            cors: _,
-            auth: _,
+            mirrors,
+            cors,
+            auth,
         } = filters;
         Some(Self {
             request_headers: HeaderChanges::compile(request_headers.as_ref())?,
@@ -77,6 +84,15 @@ impl CompiledFilters {
                 Some(rewrite) => Some(Box::new(CompiledRewrite::compile(rewrite)?)),
                 None => None,
             },
+            mirrors: mirrors.clone(),
+            cors: match cors {
+                Some(cors) => Some(Box::new(CompiledCors::compile(cors)?)),
+                None => None,
+            },
+            auth: match auth {
+                Some(auth) => Some(Box::new(CompiledAuth::compile(auth)?)),
+                None => None,
+            },
         })
     }
 
@@ -85,6 +101,9 @@ impl CompiledFilters {
             && self.response_headers.is_empty()
             && self.redirect.is_none()
             && self.rewrite.is_none()
+            && self.mirrors.is_empty()
+            && self.cors.is_none()
+            && self.auth.is_none()
     }
 }
 
@@ -104,6 +123,20 @@ impl HeaderChanges {
             add: pairs(add)?,
             remove: remove.iter().map(|name| header_name(name)).collect::<Option<_>>()?,
         })
+    }
+
+    /// Changes that follow others, as one.
+    pub(crate) fn join(first: Option<Box<Self>>, second: Self) -> Self {
+        let Some(first) = first else { return second };
+        let stays = |name: &HeaderName| !second.replaces(name.as_str().as_bytes());
+        let pairs = |pairs: Box<[(HeaderName, HeaderValue)]>| pairs.into_iter().filter(|(name, _)| stays(name));
+        let kept: Vec<_> = pairs(first.set).collect();
+        let added: Vec<_> = pairs(first.add).collect();
+        Self {
+            set: kept.into_iter().chain(second.set).collect(),
+            add: added.into_iter().chain(second.add).collect(),
+            remove: first.remove.into_iter().chain(second.remove).collect(),
+        }
     }
 
     /// Whether nothing is changed.
@@ -149,13 +182,14 @@ fn compile_redirect(redirect: &Redirect) -> Option<Redirect> {
         .then_some(redirect)
 }
 
-fn header_name(name: &str) -> Option<HeaderName> {
+/// A name that a filter may change.
+pub(super) fn header_name(name: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
     (!FRAMING.contains(&name.as_str())).then_some(name)
 }
 
 /// Makes a declared path one that can stand in a message: whatever is no legal character of a path is escaped.
-fn escape(change: &PathChange) -> PathChange {
+pub(super) fn escape(change: &PathChange) -> PathChange {
     let escape = |text: &Text, front: &str| {
         let mut escaped = String::with_capacity(text.len() + front.len());
         escaped.push_str(front);

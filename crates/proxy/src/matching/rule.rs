@@ -8,6 +8,7 @@ use std::sync::Arc;
 use gatewright_ir::{Backend, Rule, Target, Unresolved};
 
 use super::filters::CompiledFilters;
+use crate::session::CompiledSession;
 
 /// One rule of one route.
 pub(crate) struct CompiledRule {
@@ -15,6 +16,8 @@ pub(crate) struct CompiledRule {
     pub(crate) rule: Arc<Rule>,
     /// Changes to requests and responses, if there are any.
     pub(crate) filters: Option<Box<CompiledFilters>>,
+    /// How clients keep their backend, if they do.
+    pub(crate) session: Option<Box<CompiledSession>>,
     /// Where requests go.
     backends: Box<[CompiledBackend]>,
 }
@@ -32,7 +35,9 @@ pub(crate) struct CompiledBackend {
 impl CompiledRule {
     pub(super) fn compile(rule: &Arc<Rule>) -> Self {
         let filters = rule.filters.as_deref().map(CompiledFilters::compile);
+        let session = rule.session.as_deref().map(CompiledSession::compile);
         let (filters, backends) = match filters {
+            _ if matches!(session, Some(None)) => (None, Box::from([CompiledBackend::refused()])),
             Some(None) => (None, Box::from([CompiledBackend::refused()])),
             Some(Some(filters)) => (
                 Some(filters).filter(|filters| !filters.is_empty()),
@@ -43,17 +48,33 @@ impl CompiledRule {
         Self {
             rule: rule.clone(),
             filters: filters.map(Box::new),
+            session: session.flatten().map(Box::new),
             backends,
         }
     }
 
-    /// Chooses a backend by weight, given any 64 random bits. None when no backend has a weight: the answer is 500.
-    pub(crate) fn choose(&self, random: u64) -> Option<&CompiledBackend> {
-        let total = self.backends.last()?.weight_so_far;
+    /// Chooses the place of a backend by weight, given any 64 random bits. Nothing stands there when no backend has a
+    /// weight: the answer is 500.
+    pub(crate) fn choose(&self, random: u64) -> usize {
+        let total = self.backends.last().map_or(0, |last| last.weight_so_far);
         // The high half of the product is uniform over 0..total.
         let point = u64::try_from((u128::from(random) * u128::from(total)) >> 64).unwrap_or_default();
-        let place = self.backends.partition_point(|backend| backend.weight_so_far <= point);
+        self.backends.partition_point(|backend| backend.weight_so_far <= point)
+    }
+
+    /// The backend at a place.
+    pub(crate) fn backend(&self, place: usize) -> Option<&CompiledBackend> {
         self.backends.get(place)
+    }
+
+    /// The backends that get requests, with their places.
+    pub(crate) fn weighted(&self) -> impl Iterator<Item = (usize, &CompiledBackend)> {
+        let mut before = 0;
+        self.backends.iter().enumerate().filter(move |(_, backend)| {
+            let weight = backend.weight_so_far - before;
+            before = backend.weight_so_far;
+            weight > 0
+        })
     }
 }
 

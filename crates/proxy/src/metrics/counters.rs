@@ -60,6 +60,8 @@ pub(crate) struct UpstreamCounters {
     pub(super) failed: Counter,
     pub(super) reused: Counter,
     pub(super) retried: Counter,
+    pub(super) mirrored: Counter,
+    pub(super) mirrors_dropped: Counter,
 }
 
 /// What is counted about the connections of clients to one address.
@@ -150,6 +152,16 @@ impl WorkerMetrics {
     /// Counts a request that was sent once more.
     pub(crate) fn upstream_retried(&self) {
         self.upstream.retried.add(1);
+    }
+
+    /// Counts a copy that was begun for a mirror.
+    pub(crate) fn mirrored(&self) {
+        self.upstream.mirrored.add(1);
+    }
+
+    /// Counts a copy for a mirror that was given up.
+    pub(crate) fn mirror_dropped(&self) {
+        self.upstream.mirrors_dropped.add(1);
     }
 
     /// The counters of a listener.

@@ -108,6 +108,10 @@ pub struct UpstreamCounts {
     pub reused: u64,
     /// Requests that were sent once more.
     pub retried: u64,
+    /// Copies that were begun for mirrors.
+    pub mirrored: u64,
+    /// Copies for mirrors that were given up, begun or not: too slow, too many, or refused.
+    pub mirrors_dropped: u64,
 }
 
 #[derive(Default)]
@@ -133,6 +137,8 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
         metrics.upstream.failed += upstream.failed.get();
         metrics.upstream.reused += upstream.reused.get();
         metrics.upstream.retried += upstream.retried.get();
+        metrics.upstream.mirrored += upstream.mirrored.get();
+        metrics.upstream.mirrors_dropped += upstream.mirrors_dropped.get();
         for (origin, counters) in &*worker.listeners.lock() {
             let sum = listeners.entry(origin.clone()).or_default();
             let (latency, time) = counters.latency();

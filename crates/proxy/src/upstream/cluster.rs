@@ -2,10 +2,13 @@
 
 use std::{cell::RefCell, net::SocketAddr, rc::Rc, sync::Arc};
 
-use gatewright_ir::{Cluster, Endpoints, UpstreamProtocol};
+use gatewright_ir::{Cluster, ClusterId, Endpoints, UpstreamProtocol};
 
 use super::{Endpoint, Registry};
-use crate::dns::Names;
+use crate::{
+    dns::Names,
+    session::{CompiledSession, Tag},
+};
 
 /// The endpoints of a cluster.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub(crate) struct ClusterView {
     names: Option<Names>,
     /// The list that the endpoints were made from; lists never change in place.
     resolved: RefCell<Arc<Vec<SocketAddr>>>,
+    /// By what sessions know the endpoints; empty until a session asks.
+    tags: RefCell<Vec<(Tag, SocketAddr)>>,
 }
 
 impl ClusterView {
@@ -33,6 +38,7 @@ impl ClusterView {
             endpoints: RefCell::new(endpoints),
             names,
             resolved: RefCell::default(),
+            tags: RefCell::default(),
         }
     }
 
@@ -68,6 +74,34 @@ impl ClusterView {
         }
     }
 
+    /// The endpoint of an address, if it is one of these now.
+    pub(crate) fn at(&self, registry: &Registry, address: SocketAddr) -> Option<Rc<Endpoint>> {
+        self.follow_names(registry);
+        let endpoints = self.endpoints.borrow();
+        endpoints.iter().find(|endpoint| endpoint.address == address).cloned()
+    }
+
+    /// The address that a session means by a tag, if it is one of these now. A view belongs to one rule, so it is always
+    /// asked by the same session.
+    pub(crate) fn tagged(
+        &self,
+        registry: &Registry,
+        session: &CompiledSession,
+        id: &ClusterId,
+        tag: Tag,
+    ) -> Option<SocketAddr> {
+        self.follow_names(registry);
+        let mut tags = self.tags.borrow_mut();
+        if tags.is_empty() {
+            let endpoints = self.endpoints.borrow();
+            let addresses = endpoints.iter().map(|endpoint| endpoint.address);
+            *tags = addresses.map(|address| (session.tag(id, address), address)).collect();
+        }
+        tags.iter()
+            .find(|(known, _)| *known == tag)
+            .map(|(_, address)| *address)
+    }
+
     fn follow_names(&self, registry: &Registry) {
         let Some(names) = &self.names else { return };
         let addresses = names.addresses();
@@ -78,6 +112,7 @@ impl ClusterView {
                 .map(|address| registry.endpoint(*address, self.protocol));
             *self.endpoints.borrow_mut() = endpoints.collect();
             *resolved = Arc::clone(&addresses);
+            self.tags.borrow_mut().clear();
         }
     }
 }

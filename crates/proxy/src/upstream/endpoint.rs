@@ -15,8 +15,11 @@ use gatewright_ir::{UpstreamProtocol, UpstreamSettings};
 
 use super::{h1::Connection, h2::Sessions};
 
-/// How long an endpoint that refused a connection is passed over while others are there.
+/// How long an endpoint that failed is passed over while others are there. Each failure after a rest doubles the next.
 const REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(30);
+/// So many answers in a row that only a failing backend or a gateway before it gives make an endpoint rest.
+const MOST_FAILURES: u32 = 5;
 
 /// One address that speaks one protocol.
 #[derive(Debug)]
@@ -28,7 +31,20 @@ pub(crate) struct Endpoint {
     pub(crate) sessions: Sessions,
     /// Requests under way.
     pub(crate) in_flight: Cell<u32>,
-    rests_until: Cell<Option<Instant>>,
+    /// The last rest, which may be over.
+    rest: Cell<Option<Rest>>,
+    /// Failures in a row.
+    failures: Cell<u32>,
+}
+
+/// A time in which an endpoint is passed over.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    until: Instant,
+    /// How many there were without a success in between.
+    turn: u32,
+    /// Whether no connection could be made: one that can be made ends it.
+    is_unreachable: bool,
 }
 
 #[derive(Debug)]
@@ -44,7 +60,8 @@ impl Endpoint {
             idle: RefCell::default(),
             sessions: Sessions::default(),
             in_flight: Cell::new(0),
-            rests_until: Cell::new(None),
+            rest: Cell::new(None),
+            failures: Cell::new(0),
         }
     }
 
@@ -70,19 +87,55 @@ impl Endpoint {
     }
 
     /// Notes that a connection could not be made.
-    pub(crate) fn failed(&self, now: Instant) {
-        self.rests_until.set(Some(now + REST));
+    pub(crate) fn note_unreachable(&self, now: Instant) {
+        self.take_rest(now, true);
     }
 
     /// Notes that a connection was made.
-    pub(crate) fn works(&self) {
-        self.rests_until.set(None);
+    pub(crate) fn note_reachable(&self) {
+        if self.rest.get().is_some_and(|rest| rest.is_unreachable) {
+            self.rest.set(None);
+        }
     }
 
-    /// Whether a connection failed a moment ago.
+    /// Notes how a request ended: as it does when the backend fails, or in any other way.
+    pub(crate) fn answered(&self, is_failure: bool) {
+        if is_failure {
+            let failures = self.failures.get().saturating_add(1);
+            self.failures.set(failures);
+            if failures >= MOST_FAILURES {
+                self.take_rest(Instant::now(), false);
+            }
+            return;
+        }
+        if self.failures.get() != 0 {
+            self.failures.set(0);
+        }
+        // Requests that were under way when the rest began do not end it.
+        if self.rest.get().is_some() && !self.is_resting() {
+            self.rest.set(None);
+        }
+    }
+
+    /// Whether it failed a moment ago.
     pub(crate) fn is_resting(&self) -> bool {
         // The clock is read only after a failure.
-        self.rests_until.get().is_some_and(|until| Instant::now() < until)
+        self.rest.get().is_some_and(|rest| Instant::now() < rest.until)
+    }
+
+    fn take_rest(&self, now: Instant, is_unreachable: bool) {
+        let before = self.rest.get();
+        // What was under way when the rest began may fail as well; that says nothing new.
+        if before.is_some_and(|rest| now < rest.until) {
+            return;
+        }
+        let turn = before.map_or(0, |rest| rest.turn.saturating_add(1));
+        let length = REST.saturating_mul(2_u32.saturating_pow(turn)).min(LONGEST_REST);
+        self.rest.set(Some(Rest {
+            until: now + length,
+            turn,
+            is_unreachable,
+        }));
     }
 
     fn sweep(&self, now: Instant) {
@@ -124,3 +177,6 @@ impl Registry {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

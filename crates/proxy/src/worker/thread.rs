@@ -32,6 +32,8 @@ pub(crate) struct Worker {
     pub(crate) stock: Stock,
     pub(crate) metrics: Arc<WorkerMetrics>,
     pub(crate) endpoints: Registry,
+    /// Copies for mirrors that are under way.
+    pub(crate) copies: Cell<u32>,
     wheel: Rc<Wheel>,
     recent: Cell<Instant>,
 }
@@ -42,6 +44,7 @@ impl Worker {
             stock: Stock::default(),
             metrics,
             endpoints: Registry::default(),
+            copies: Cell::new(0),
             wheel: Wheel::new(),
             recent: Cell::new(Instant::now()),
         })

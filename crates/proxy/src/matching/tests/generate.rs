@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gatewright_ir::{
-    Entry, Field, Host, HostPattern, HttpSettings, Listener, Match, Method, Origin, PathMatch, Pattern, Protocol, Rank,
-    Rule, TextMatch, Timeouts, reference::Request,
+    Entry, Field, GrpcMatch, Host, HostPattern, HttpSettings, Listener, Match, Method, Origin, PathMatch, Pattern,
+    Protocol, Rank, Rule, TextMatch, Timeouts, reference::Request,
 };
 use imbl::OrdMap;
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -119,16 +119,19 @@ fn any_fields(names: &'static [&'static str]) -> impl Strategy<Value = Box<[Fiel
 /// `version` tells apart entries that agree in everything else.
 fn any_entry_on(path: impl Strategy<Value = PathMatch>) -> impl Strategy<Value = Arc<Entry>> {
     let method = prop_oneof![3 => Just(None), 1 => select(vec![Some(Method::Get), Some(Method::Post)])];
-    let matches = (path, method, any_fields(&["x", "y"]), any_fields(&["q", "r"]));
+    let grpc = (0..4_u16, 0..3_u16).prop_map(|(service, method)| Some(GrpcMatch { service, method }));
+    let grpc = prop_oneof![3 => Just(None), 1 => grpc];
+    let matches = (path, method, any_fields(&["x", "y"]), any_fields(&["q", "r"]), grpc);
     let rank = (0..2_i64, "[st]", 0..2_u16, 0..2_u16);
     (matches, rank, 0..3_u8).prop_map(
-        |((path, method, headers, query), (created, route, rule_position, position), version)| {
+        |((path, method, headers, query, grpc), (created, route, rule_position, position), version)| {
             Arc::new(Entry {
                 matches: Match {
                     path,
                     method,
                     headers,
                     query,
+                    grpc,
                 },
                 rank: Rank {
                     created,
@@ -191,11 +194,19 @@ pub(super) fn any_request() -> impl Strategy<Value = Request> {
     ];
     let method = select(vec!["GET", "POST", "PUT"]).prop_map(str::to_owned);
     let pairs = |names: &'static str| vec((names, "[123]"), 0..3);
-    (host, method, any_path(), pairs("[xy]"), pairs("[qr]")).prop_map(|(host, method, path, headers, query)| Request {
-        host,
-        method,
-        path,
-        headers,
-        query,
-    })
+    let content_type = select(vec!["", "text/plain", "application/grpc", "application/grpc+proto"]);
+    (host, method, any_path(), pairs("[xy]"), pairs("[qr]"), content_type).prop_map(
+        |(host, method, path, mut headers, query, content_type)| {
+            if !content_type.is_empty() {
+                headers.push(("content-type".to_owned(), content_type.to_owned()));
+            }
+            Request {
+                host,
+                method,
+                path,
+                headers,
+                query,
+            }
+        },
+    )
 }

@@ -27,7 +27,7 @@ fn rule(weights: &[u32], filters: Option<Filters>) -> CompiledRule {
 }
 
 fn chosen(rule: &CompiledRule, random: u64) -> Option<String> {
-    rule.choose(random).map(|backend| match &backend.target {
+    rule.backend(rule.choose(random)).map(|backend| match &backend.target {
         Target::Cluster(id) => id.to_string(),
         Target::Unresolved(reason) => reason.as_str().to_owned(),
     })
