@@ -46,9 +46,10 @@ use self::{
 use crate::{locks, say};
 
 pub use images::{Image, Images, Program};
+pub(crate) use setup::check_go;
 pub use setup::{
     Programs,
-    gateway_api::{Channel, manifests as gateway_api_manifests},
+    gateway_api::{Channel, VERSION as GATEWAY_API_VERSION, manifests as gateway_api_manifests},
     gatewright::build_gatewright,
     set_up,
 };
@@ -106,6 +107,7 @@ impl Cluster {
         let programs = Programs::set_up()?;
         let manifests = options.gateway_api.map(setup::gateway_api::manifests).transpose()?;
         install_crypto_provider();
+        keep_signals_outside()?;
         let started = Instant::now();
         let state = State::claim(&options.name, options.owner)?;
         let network = Network::make(&options.name, state.ledger())?;
@@ -230,6 +232,11 @@ impl Cluster {
     /// The address at which pods reach programs of this process's own network namespace.
     pub fn host_address(&self) -> Ipv4Addr {
         self.network.subnet.host()
+    }
+
+    /// The last address that a LoadBalancer Service can have: it goes to one that asks for it, and else only after all others.
+    pub fn last_balancer_address(&self) -> Option<Ipv4Addr> {
+        self.network.subnet.balancers().usable().last()
     }
 
     /// Where the cluster keeps its files, among them the logs of the control plane.
@@ -400,6 +407,15 @@ async fn client_config(kubeconfig: &Path) -> anyhow::Result<Config> {
 fn install_crypto_provider() {
     // Fails if there is one already, which then serves as well.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+}
+
+/// Has tokio make its means for signals here and now.
+///
+/// They are sockets, one pair per process, made with its first runtime: made by a runtime in the cluster's namespace, they
+/// would hold that namespace and its cable as long as the process lives.
+fn keep_signals_outside() -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(())
 }
 
 /// Runs a command to its end and returns what it printed; what it complained about is in the error.

@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod cluster;
+pub mod conformance;
 pub mod figures;
 pub mod load;
 mod locks;

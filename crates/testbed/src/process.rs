@@ -130,7 +130,7 @@ fn finish(mut command: Command, deadline: Duration) -> anyhow::Result<String> {
 }
 
 /// The same command, killed with its parent and on one processor.
-fn tied(command: &Command, core: Option<usize>) -> Command {
+pub(crate) fn tied(command: &Command, core: Option<usize>) -> Command {
     let mut tied = Command::new("setpriv");
     tied.args(["--pdeathsig", "KILL", "--"]);
     if let Some(core) = core {

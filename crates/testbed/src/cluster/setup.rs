@@ -102,7 +102,7 @@ fn go(arguments: &[&str]) -> anyhow::Result<String> {
 }
 
 /// The packages of most systems are too old to be installed from here: Kubernetes asks for a recent Go.
-fn check_go() -> anyhow::Result<()> {
+pub(crate) fn check_go() -> anyhow::Result<()> {
     if programs::find("go").is_none() {
         bail!(
             "Go is not installed\n\nhint: install it from https://go.dev/dl; from version 1.21 on it gets a newer one itself"

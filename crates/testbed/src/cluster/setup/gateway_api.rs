@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 /// The version that the product is made for.
-pub(super) const VERSION: &str = "v1.6.1";
+pub const VERSION: &str = "v1.6.1";
 
 /// Which kinds and fields a cluster has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -80,7 +80,7 @@ pub(in crate::cluster::node) struct Progress {
 
 impl Log {
     fn new(path: PathBuf) -> std::io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let file = OpenOptions::new().create(true).read(true).append(true).open(&path)?;
         Ok(Self {
             path,
             file: Mutex::new(file),
@@ -114,10 +114,13 @@ impl Log {
 
     /// The whole lines from a place on, and the place after them.
     pub(in crate::cluster::node) fn read(&self, from: u64) -> std::io::Result<(Vec<Line>, u64)> {
-        let mut file = File::open(&self.path)?;
+        // Not by its path: who follows reads the last lines also when the pod's folder is gone already.
+        let mut file = self.file.lock();
+        // Where to read makes no difference to where is written: at the end.
         file.seek(SeekFrom::Start(from))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
+        drop(file);
         let whole = bytes
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -188,5 +191,7 @@ mod tests {
         assert!(Arc::ptr_eq(&book.find(&key, true).unwrap(), &log));
         book.forget(folder.path());
         assert!(book.find(&key, false).is_none());
+        folder.close().unwrap();
+        assert_eq!(log.read(0).unwrap().0, lines, "who follows it has it still");
     }
 }
