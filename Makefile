@@ -12,7 +12,7 @@ TESTBED := $(CARGO) run --quiet --locked --package gatewright-testbed --bin clus
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-quick test-cluster cluster cluster-down fmt fmt-check lint deny tidy bench gen doc
-.PHONY: setup-cluster setup-deny
+.PHONY: setup-cluster setup-deny conformance
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,11 @@ cluster: ## Start a Kubernetes control plane on this machine and print its kubec
 
 cluster-down: ## Remove every trace of it; root
 	@$(TESTBED) down --name $(NAME)
+
+conformance: ## Run Gateway API's conformance suite in a cluster (PROFILE=, TEST=A,B, PART=1/3, DATA_PLANE=builtin); root
+	$(CARGO) run --quiet --locked --package gatewright-testbed --bin conformance -- \
+	  $(if $(PROFILE),--profile $(PROFILE)) $(if $(TEST),--test $(TEST)) $(if $(PART),--part $(PART)) \
+	  $(if $(DATA_PLANE),--data-plane $(DATA_PLANE))
 
 setup-cluster:
 	@echo 'setting up: tools of the system, etcd, Kubernetes and Gateway API, as far as they are missing (the first time: half an hour)'
