@@ -11,18 +11,20 @@ use std::{
 use gatewright_testbed::cluster::{Channel, Cluster, Options};
 use kube::Client;
 use serde_json::Value;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 /// Machines that run tests are busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Where the clients of these tests run.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+/// Where the clients of these tests run: a thread that lives as long as the process.
+static RUNTIME: LazyLock<Handle> = LazyLock::new(|| {
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .unwrap()
+        .unwrap();
+    let handle = runtime.handle().clone();
+    thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    handle
 });
 
 /// The cluster that most tests share, with Gatewright installed as the documentation says. It ends with the process.

@@ -197,11 +197,14 @@ pub(crate) fn process(pod: &str) -> u32 {
 
 /// Kills the process of a pod, which has no time to take leave.
 pub(crate) fn kill(pod: &str) {
-    let killed = Command::new("kill")
-        .args(["-KILL", &process(pod).to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    signal(pod, "KILL");
+}
+
+/// Sends a signal to the process of a pod.
+pub(crate) fn signal(pod: &str, signal: &str) {
+    let process = process(pod).to_string();
+    let sent = Command::new("kill").args(["-s", signal, &process]).status().unwrap();
+    assert!(sent.success());
 }
 
 /// The name of an object.

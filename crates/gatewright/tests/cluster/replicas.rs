@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     bed::{eventually, holds, shared, within},
-    install::{Installation, address, is_ready, kill, name},
+    install::{Installation, address, is_ready, kill, metric, name, signal},
     namespace::{Namespace, condition, path},
     steady::{Steady, Style},
     web::get,
@@ -207,4 +207,62 @@ fn a_replica_that_is_killed_costs_what_it_had_in_hand_and_another_writes_within_
     assert_eq!(programmed_since(&namespace, "door"), since);
     let beyond = namespace.served("new", "sudden");
     assert_ne!(beyond, door, "the new writer makes what is new");
+}
+
+/// Lets a replica go on when dropped, also when the test fails.
+struct Frozen(String);
+
+impl Frozen {
+    fn make(pod: String) -> Self {
+        signal(&pod, "STOP");
+        Self(pod)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        signal(&self.0, "CONT");
+    }
+}
+
+#[test]
+fn a_writer_that_hangs_is_replaced_and_does_not_write_when_it_goes_on() {
+    let bed = shared();
+    let installation = Installation::make(bed, "hanging", 2, &[]);
+    let namespace = Namespace::make(bed, "hanging");
+    let door = namespace.served("door", "hanging");
+    let since = programmed_since(&namespace, "door");
+    let writer = eventually("a writer", || installation.writer().ok_or_else(String::new));
+    let hung = address(&installation.pod(&writer)).to_string();
+    let began = Instant::now();
+    let frozen = Frozen::make(writer.clone());
+    within(
+        TAKEOVER,
+        "another writer, and a Service without the one that hangs",
+        || {
+            let (now, found) = (installation.writer(), endpoints(&namespace, "door"));
+            let is_replaced = now.as_ref().is_some_and(|now| *now != writer);
+            holds(is_replaced && !found.contains(&hung), format!("{now:?} {found:?}"))
+        },
+    );
+    println!(
+        "another writer {:.1} s after the first hung",
+        began.elapsed().as_secs_f64()
+    );
+    let clients = load(door);
+    for client in clients {
+        client.stop().assert_sound("traffic while a replica hangs");
+    }
+    let services = namespace.get("service", "gatewright-door").unwrap();
+    drop(frozen);
+    eventually("the replica in its place again", || {
+        let found = endpoints(&namespace, "door");
+        holds(found.contains(&hung) && found.len() == 2, format!("{found:?}"))
+    });
+    for pod in installation.until_ready(2) {
+        let leads = metric(&pod, "gatewright_leader")[0].1;
+        assert_eq!(leads == 1, name(&pod) != writer, "{}", name(&pod));
+    }
+    assert_eq!(namespace.get("service", "gatewright-door").unwrap(), services);
+    assert_eq!(programmed_since(&namespace, "door"), since);
 }

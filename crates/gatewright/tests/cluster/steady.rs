@@ -11,10 +11,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::web;
+use crate::{
+    bed::{eventually, holds},
+    web,
+};
 
 /// The pause between two requests.
 const PACE: Duration = Duration::from_millis(4);
+
+/// So many requests at least.
+const FEWEST: usize = 50;
 
 /// How it uses connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +46,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Fails if a request did, or if there were too few to say.
+    /// Fails if a request did.
     pub(crate) fn assert_sound(&self, what: &str) {
         assert!(
             self.failures.is_empty(),
@@ -49,7 +55,6 @@ impl Tally {
             self.asked,
             self.failures
         );
-        assert!(self.asked > 20, "{what}: only {} requests", self.asked);
         println!("{what}: {} requests, none failed", self.asked);
     }
 }
@@ -85,7 +90,9 @@ impl Steady {
         self.asked.load(Ordering::Relaxed)
     }
 
+    /// Stops, after so many requests at least that they say something.
     pub(crate) fn stop(self) -> Tally {
+        eventually("some requests", || holds(self.asked() > FEWEST, self.asked()));
         self.stop.store(true, Ordering::Relaxed);
         let failures = self.thread.join().unwrap();
         Tally {

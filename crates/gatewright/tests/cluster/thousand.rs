@@ -50,12 +50,14 @@ fn versions(namespace: &Namespace<'_>, class: &str, has_slices: bool) -> BTreeMa
     versions
 }
 
-/// Waits until the writer of an installation has nothing left to do, and says what it has written.
+/// Waits until a replica writes, has planned everything and has nothing left to write; says what it has written.
 fn written(pod: &Value) -> Vec<(String, u64)> {
     eventually("an idle writer", || {
         let value = |name: &str| metric(pod, name).first().map_or(u64::MAX, |(_, value)| *value);
-        let (leads, queued) = (value("gatewright_leader"), value("gatewright_writes_queued"));
-        holds(leads == 1 && queued == 0, format!("leader {leads}, queued {queued}"))
+        let (leads, is_ready) = (value("gatewright_leader"), value("gatewright_ready"));
+        let queued = value("gatewright_writes_queued");
+        let seen = format!("leader {leads}, ready {is_ready}, queued {queued}");
+        holds((leads, is_ready, queued) == (1, 1, 0), seen)
     });
     metric(pod, "gatewright_writes_total")
 }
