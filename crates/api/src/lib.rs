@@ -14,6 +14,7 @@ pub use definition::definitions;
 pub use gateway_api::Duration;
 pub use gateway_api::experimental::gatewayclasses::{self, GatewayClass};
 pub use gateway_api::experimental::gateways::{self, Gateway};
+pub use gateway_api::experimental::grpcroutes::{self, GrpcRoute};
 pub use gateway_api::experimental::httproutes::{self, HttpRoute};
 pub use gateway_api::experimental::referencegrants::{self, ReferenceGrant};
 pub use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};

@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, HttpRoute, Namespace, ReferenceGrant, Secret,
-    Service, meta::ObjectMeta,
+    ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, GrpcRoute, HttpRoute, Namespace, ReferenceGrant,
+    Secret, Service, meta::ObjectMeta,
 };
 
 /// The name of one object: its kind, its namespace (empty for cluster-scoped kinds) and its name.
@@ -136,6 +136,13 @@ impl Object {
     }
 }
 
+impl Kind {
+    /// Whether objects of this kind attach to parents, and show in their status what became of it at each.
+    pub fn is_route(self) -> bool {
+        matches!(self, Self::HttpRoute | Self::GrpcRoute)
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
@@ -152,6 +159,7 @@ kinds! {
     GatewayClass: GatewayClass, "GatewayClass", "gateway.networking.k8s.io", ["v1", "v1beta1"], "gatewayclasses", namespaced: false;
     Gateway: Gateway, "Gateway", "gateway.networking.k8s.io", ["v1", "v1beta1"], "gateways", namespaced: true;
     HttpRoute: HttpRoute, "HTTPRoute", "gateway.networking.k8s.io", ["v1", "v1beta1"], "httproutes", namespaced: true;
+    GrpcRoute: GrpcRoute, "GRPCRoute", "gateway.networking.k8s.io", ["v1"], "grpcroutes", namespaced: true;
     ReferenceGrant: ReferenceGrant, "ReferenceGrant", "gateway.networking.k8s.io", ["v1", "v1beta1"], "referencegrants", namespaced: true;
     Service: Service, "Service", "", ["v1"], "services", namespaced: true;
     EndpointSlice: EndpointSlice, "EndpointSlice", "discovery.k8s.io", ["v1"], "endpointslices", namespaced: true;

@@ -14,6 +14,7 @@ mod formats;
 mod gateway;
 mod gateway_class;
 mod gateway_config;
+mod grpc_route;
 mod http_route;
 mod http_route_filters;
 mod metadata;
@@ -126,6 +127,7 @@ fn shape_of(kind: Kind) -> &'static Shape {
         Kind::GatewayClass => shape!(crate::GatewayClass, gateway_class::facts),
         Kind::Gateway => shape!(crate::Gateway, gateway::facts),
         Kind::HttpRoute => shape!(crate::HttpRoute, http_route::facts),
+        Kind::GrpcRoute => shape!(crate::GrpcRoute, grpc_route::facts),
         Kind::ReferenceGrant => shape!(crate::ReferenceGrant, reference_grant::facts),
         Kind::Service => shape!(crate::Service, service::facts),
         Kind::EndpointSlice => shape!(crate::EndpointSlice, endpoint_slice::facts),

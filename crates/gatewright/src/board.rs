@@ -1,4 +1,4 @@
-//! The status board: every GatewayClass, Gateway and HTTPRoute with its status and the times of its conditions.
+//! The status board: every GatewayClass, Gateway and route with its status and the times of its conditions.
 //!
 //! Owned by the spine, which hands in what each turn changed. A condition keeps its time while its state stays. Objects
 //! that nobody is responsible for stand here too, without a status, as they would in Kubernetes.
@@ -10,7 +10,7 @@ use gatewright_plan::StatusKey;
 use gatewright_world::{
     ChangeSet, Key, World,
     desired::{Stamps, Status},
-    object::{Gateway, GatewayClass, HttpRoute, Meta},
+    object::{Gateway, GatewayClass, Meta, Route},
 };
 use imbl::OrdMap;
 
@@ -35,7 +35,7 @@ pub(crate) struct Shown {
 pub(crate) enum Declared {
     Class(Arc<GatewayClass>),
     Gateway(Arc<Gateway>),
-    Route(Arc<HttpRoute>),
+    Route(Arc<Route>),
 }
 
 impl Declared {
@@ -74,8 +74,8 @@ impl Board {
         }
         for key in &changes.routes {
             self.put(
-                Kind::HttpRoute,
-                key.clone(),
+                key.kind.kind(),
+                key.key.clone(),
                 world.route(key).cloned().map(Declared::Route),
             );
         }

@@ -35,7 +35,7 @@ pub(crate) fn conditions(object: &ObjectName, status: &Status) -> Vec<Finding> {
     let has_culprit = conditions
         .iter()
         .any(|(scope, condition)| names_culprit(scope, condition));
-    let has_parents = matches!(status, Status::HttpRoute(route) if route.parents.len() + route.dangling.len() > 1);
+    let has_parents = matches!(status, Status::Route(route) if route.parents.len() + route.dangling.len() > 1);
     for (scope, condition) in &conditions {
         // The object says again what its listeners say better.
         let is_summary = *scope == Scope::Object && condition.reason == Reason::ListenersNotValid && has_culprit;
@@ -68,7 +68,7 @@ pub(crate) fn conditions(object: &ObjectName, status: &Status) -> Vec<Finding> {
             Some(_) => {}
         }
     }
-    if let Status::HttpRoute(route) = status {
+    if let Status::Route(route) = status {
         for parent in &route.dangling {
             let message = format!("{} does not exist", parent_name(object, parent));
             findings.push(Advice::ParentNotFound.finding(message).about(object));

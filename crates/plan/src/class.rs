@@ -10,7 +10,7 @@ use gatewright_world::{
     resolve::{Granted, Reference, Referrer, Refused},
 };
 
-use crate::PlanSettings;
+use crate::{PlanSettings, features::SUPPORTED};
 
 type Message = Cow<'static, str>;
 
@@ -35,6 +35,7 @@ pub(crate) fn plan(world: &World, settings: &PlanSettings, class: &GatewayClass)
         let status = ClassStatus {
             generation: class.meta.generation,
             conditions: vec![accepted],
+            features: SUPPORTED,
         };
         return Some(ClassPlan {
             config: Err(()),
@@ -59,6 +60,7 @@ pub(crate) fn plan(world: &World, settings: &PlanSettings, class: &GatewayClass)
     let status = ClassStatus {
         generation: class.meta.generation,
         conditions: vec![accepted],
+        features: SUPPORTED,
     };
     Some(ClassPlan { config, status })
 }

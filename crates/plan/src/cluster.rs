@@ -3,44 +3,54 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gatewright_api::Kind;
-use gatewright_ir::{Cluster, ClusterId, Endpoint, Endpoints, UpstreamProtocol};
+use gatewright_ir::{Cluster, ClusterId, Endpoint, Endpoints, Text, UpstreamProtocol};
 use gatewright_world::{
     Key, World,
-    object::{AppProtocol, Service},
+    object::{AppProtocol, EndpointSlice, Service},
     origin,
     resolve::Granted,
 };
 
 use crate::PlanSettings;
 
-/// The id of the cluster of a Service port. Injective: neither part can hold a slash or a colon.
-pub(crate) fn id(service: &Key, port: u16) -> ClusterId {
-    ClusterId::new(format!("{service}:{port}"))
+/// The id of the cluster of a Service port. Injective: no part can hold a slash or a colon. The protocol is part of it,
+/// for one port may be spoken to in two ways: as HTTP/1 by one route, and as gRPC by another.
+pub(crate) fn id(service: &Key, port: u16, protocol: UpstreamProtocol) -> ClusterId {
+    ClusterId::new(match protocol {
+        UpstreamProtocol::Http1 => format!("{service}:{port}"),
+        UpstreamProtocol::H2c => format!("{service}:{port}/h2c"),
+    })
 }
 
-/// Why a Service port cannot be a backend.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unusable {
-    /// The Service does not have the port, or is gone.
-    NoPort,
-    /// It speaks something we do not.
-    Protocol(String),
+/// What requests are, as far as it says how to speak to a backend which does not say it itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traffic {
+    /// HTTP of any kind.
+    Http,
+    /// gRPC, which needs HTTP/2.
+    Grpc,
 }
 
-/// Builds the cluster of a Service port.
+/// How to speak to a Service port; the name of what it speaks if that cannot be.
+pub(crate) fn protocol(declared: Option<&AppProtocol>, traffic: Traffic) -> Result<UpstreamProtocol, Text> {
+    match (declared, traffic) {
+        (Some(AppProtocol::Unsupported(name)), _) => Err(name.clone()),
+        (Some(AppProtocol::WebSocket), Traffic::Grpc) => Err("kubernetes.io/ws".into()),
+        (Some(AppProtocol::H2c), _) | (_, Traffic::Grpc) => Ok(UpstreamProtocol::H2c),
+        (None | Some(AppProtocol::Http | AppProtocol::WebSocket), Traffic::Http) => Ok(UpstreamProtocol::Http1),
+    }
+}
+
+/// Builds the cluster of a Service port; none if the Service does not have the port, or is gone.
 pub(crate) fn build(
     world: &World,
     settings: &PlanSettings,
     service: &Granted<Service>,
     number: u16,
-) -> Result<Cluster, Unusable> {
-    let declared = world.read(service).ok_or(Unusable::NoPort)?;
+    protocol: UpstreamProtocol,
+) -> Option<Cluster> {
+    let declared = world.read(service)?;
     let port = declared.port(number);
-    let protocol = match port.map(|port| &port.protocol) {
-        None | Some(AppProtocol::Http) => UpstreamProtocol::Http1,
-        Some(AppProtocol::H2c) => UpstreamProtocol::H2c,
-        Some(AppProtocol::Unsupported(name)) => return Err(Unusable::Protocol(name.to_string())),
-    };
     let endpoints = match (&declared.external_name, port) {
         // A Service that stands for a name needs no ports of its own.
         (Some(name), _) => Endpoints::Named {
@@ -48,27 +58,35 @@ pub(crate) fn build(
             port: number,
             allow_local: settings.allow_local_backends,
         },
-        (None, None) => return Err(Unusable::NoPort),
+        (None, None) => return None,
         (None, Some(port)) => {
-            let mut endpoints = Vec::new();
-            for slice in world.slices(service) {
-                let Some(target) = slice.ports.iter().find(|target| target.name == port.name) else {
-                    continue;
-                };
-                let target = target.port.unwrap_or(number);
-                let addresses = slice.addresses.iter().copied();
-                let usable = addresses.filter(|address| settings.allow_local_backends || !is_local(*address));
-                endpoints.extend(usable.map(|address| Endpoint {
-                    address: SocketAddr::new(address, target),
-                }));
+            let collect = |addresses: fn(&EndpointSlice) -> &[IpAddr]| {
+                let mut endpoints = Vec::new();
+                for slice in world.slices(service) {
+                    let Some(target) = slice.ports.iter().find(|target| target.name == port.name) else {
+                        continue;
+                    };
+                    let target = target.port.unwrap_or(number);
+                    let addresses = addresses(slice).iter().copied();
+                    let usable = addresses.filter(|address| settings.allow_local_backends || !is_local(*address));
+                    endpoints.extend(usable.map(|address| Endpoint {
+                        address: SocketAddr::new(address, target),
+                    }));
+                }
+                // Slices come in no order, and one address may stand in two of them while they are rebalanced.
+                endpoints.sort_unstable();
+                endpoints.dedup();
+                endpoints
+            };
+            let mut endpoints = collect(|slice| &slice.addresses);
+            // Better one that is about to leave and still answers than none at all.
+            if endpoints.is_empty() {
+                endpoints = collect(|slice| &slice.leaving);
             }
-            // Slices come in no order, and one address may stand in two of them while they are rebalanced.
-            endpoints.sort_unstable();
-            endpoints.dedup();
             Endpoints::Known(endpoints)
         }
     };
-    Ok(Cluster {
+    Some(Cluster {
         origin: origin::object(Kind::Service, service.key()),
         protocol,
         endpoints,

@@ -6,6 +6,7 @@
 
 mod class;
 mod cluster;
+mod features;
 mod gateway;
 mod planner;
 mod route;
@@ -16,7 +17,7 @@ use std::{
 };
 
 use gatewright_api::{Kind, config::Entry};
-use gatewright_ir::Text;
+use gatewright_ir::{SessionKey, Text};
 use gatewright_world::{
     Key,
     desired::{Owned, OwnedName, Status},
@@ -36,6 +37,9 @@ pub struct PlanSettings {
     pub allow_local_backends: bool,
     /// How Gateways are reached where no GatewayConfig says it: `Host` with files, `LoadBalancer` in a cluster.
     pub default_entry: Entry,
+    /// What makes the tokens of session persistence unreadable and unforgeable: the same on every replica, so that each
+    /// honours what another chose, and never shown.
+    pub session_key: SessionKey,
 }
 
 impl Default for PlanSettings {
@@ -45,6 +49,8 @@ impl Default for PlanSettings {
             host_addresses: vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED)],
             allow_local_backends: true,
             default_entry: Entry::Host,
+            // For tests and for whoever only looks at a plan; who serves traffic sets a secret one.
+            session_key: SessionKey::new([0; 32]),
         }
     }
 }

@@ -17,6 +17,7 @@ use gatewright_ir::{ClusterId, Gateway, Origin, Text};
 use gatewright_world::{
     ChangeSet, Index, Key, World,
     desired::{Owned, OwnedName, Status},
+    object::RouteKey,
     origin,
 };
 use imbl::OrdMap;
@@ -35,7 +36,7 @@ pub struct Planner {
     settings: PlanSettings,
     classes: BTreeMap<Text, ClassPlan>,
     gateways: Gateways,
-    routes: AHashMap<Key, RoutePlan>,
+    routes: AHashMap<RouteKey, RoutePlan>,
     clusters: AHashMap<ClusterId, ClusterPlan>,
     service_clusters: Index<Key, ClusterId>,
     ir: OrdMap<Origin, Arc<Gateway>>,

@@ -1,4 +1,4 @@
-//! HTTPRoutes: where they attach, what they do, what they show.
+//! Routes of every kind: where they attach, what they do, what they show.
 
 mod attach;
 mod backends;
@@ -10,12 +10,15 @@ use gatewright_ir::{Entry, HostPattern};
 use gatewright_world::{
     Key, World,
     desired::{Condition, ConditionKind, ParentStatus, Reason, RouteStatus},
-    object::{HttpRoute, ParentRef, Refusal, RefusalCause},
+    object::{ParentRef, Refusal, RefusalCause, Route, RouteKey},
 };
 
 pub(crate) use backends::BackendUse;
 
-use crate::gateway::{Frame, Trouble};
+use crate::{
+    PlanSettings,
+    gateway::{Frame, Trouble},
+};
 
 /// A route as planned.
 #[derive(Clone, Debug, Default)]
@@ -50,28 +53,30 @@ pub(crate) trait Frames {
 /// Plans a route. Entries equal to those of `previous` are shared with it.
 pub(crate) fn plan(
     world: &World,
+    settings: &PlanSettings,
     frames: &impl Frames,
-    key: &Key,
-    route: &HttpRoute,
+    key: &RouteKey,
+    route: &Route,
     previous: Option<&RoutePlan>,
 ) -> RoutePlan {
     let mut status = RouteStatus {
         generation: route.meta.generation,
         ..RouteStatus::default()
     };
-    let parents: Vec<(&ParentRef, &Frame, Key)> = ours(world, frames, key, route, &mut status);
+    let parents: Vec<(&ParentRef, &Frame, Key)> = ours(world, frames, &key.key, route, &mut status);
     if parents.is_empty() {
         return RoutePlan {
             status,
             ..RoutePlan::default()
         };
     }
-    let made = entries::make(world, key, route, previous.map_or(&[], |previous| &previous.entries));
+    let known = previous.map_or(&[][..], |previous| &previous.entries);
+    let made = entries::make(world, settings, key, route, known);
     let verdict = Verdict::of(route);
     let mut attachments: Vec<Attachment> = Vec::new();
     let mut statuses = Vec::with_capacity(parents.len());
     for (parent, frame, gateway) in parents {
-        let outcome = attach::to_parent(world, frame, key, route, parent);
+        let outcome = attach::to_parent(world, frame, &key.key, route, parent);
         let trouble = match (&outcome, &verdict.refused) {
             // A hostname may be missing because it was refused.
             (Err(trouble), Some(refused)) if trouble.reason == Reason::NoMatchingListenerHostname => Some(refused),
@@ -132,7 +137,7 @@ fn ours<'a>(
     world: &World,
     frames: &'a impl Frames,
     key: &Key,
-    route: &'a HttpRoute,
+    route: &'a Route,
     status: &mut RouteStatus,
 ) -> Vec<(&'a ParentRef, &'a Frame, Key)> {
     let mut parents = Vec::new();
@@ -164,7 +169,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn of(route: &HttpRoute) -> Self {
+    fn of(route: &Route) -> Self {
         let told = |refusal: &Refusal| format!("{}: {}", refusal.field, refusal.message);
         let trouble = |message: String| Trouble::new(Reason::UnsupportedValue, message);
         let breaks = |refusal: &&Refusal| refusal.cause != RefusalCause::InvalidKind;

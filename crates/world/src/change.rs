@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gatewright_ir::{Origin, Text};
 
-use crate::{Key, desired::OwnedName};
+use crate::{Key, desired::OwnedName, object::RouteKey};
 
 /// The objects and facts that changed: added, altered or removed alike, for the planner reads the world itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct ChangeSet {
     pub classes: BTreeSet<Text>,
     /// Gateways.
     pub gateways: BTreeSet<Key>,
-    /// HTTPRoutes.
-    pub routes: BTreeSet<Key>,
+    /// Routes of every kind.
+    pub routes: BTreeSet<RouteKey>,
     /// Services whose ports or type changed.
     pub services: BTreeSet<Key>,
     /// Services whose endpoints changed.

@@ -9,10 +9,13 @@ mod entry;
 mod filters;
 mod gateway;
 mod grant;
+mod grpc_route;
+mod http_route;
 mod route;
 mod secret;
 mod selector;
 mod service;
+mod session;
 mod slice;
 
 use std::{borrow::Cow, time::Duration};
@@ -27,7 +30,10 @@ pub use gateway::{
     AddressRequest, AllowedNamespaces, Gateway, Infrastructure, Listener, ListenerProtocol, RouteKindRef, SecretRef,
 };
 pub use grant::{GrantFrom, GrantTo, ReferenceGrant};
-pub use route::{BackendRef, HttpRoute, ParentRef, RouteRule};
+pub use route::{
+    AuthRef, BackendRef, MirrorRef, ParentRef, Route, RouteFilters, RouteKey, RouteKind, RouteRule, ServiceRef,
+    SessionPersistence,
+};
 pub use secret::{Secret, TlsMaterial, TlsProblem};
 pub use selector::Selector;
 pub use service::{AppProtocol, Service, ServicePort};

@@ -15,8 +15,8 @@ use crate::{
     desired::OwnedName,
     index::Index,
     object::{
-        Config, EndpointSlice, EntryService, Gateway, GatewayClass, HttpRoute, ParametersRef, ReferenceGrant, Refusal,
-        Secret, Service,
+        Config, EndpointSlice, EntryService, Gateway, GatewayClass, ParametersRef, ReferenceGrant, Refusal, Route,
+        RouteKey, RouteKind, Secret, Service,
     },
 };
 
@@ -27,7 +27,7 @@ pub struct World {
     has_cluster: bool,
     pub(crate) classes: BTreeMap<Text, Arc<GatewayClass>>,
     pub(crate) gateways: BTreeMap<Key, Arc<Gateway>>,
-    pub(crate) routes: BTreeMap<Key, Arc<HttpRoute>>,
+    pub(crate) routes: BTreeMap<RouteKey, Arc<Route>>,
     pub(crate) services: AHashMap<Key, Service>,
     slices: AHashMap<Key, EndpointSlice>,
     /// The Services of Gateways, by Gateway.
@@ -69,14 +69,14 @@ enum Standing {
 #[derive(Debug, Default)]
 struct Indexes {
     class_gateways: Index<Text, Key>,
-    gateway_routes: Index<Key, Key>,
-    service_routes: Index<Key, Key>,
+    gateway_routes: Index<Key, RouteKey>,
+    service_routes: Index<Key, RouteKey>,
     service_slices: Index<Key, Key>,
     secret_gateways: Index<Key, Key>,
     config_classes: Index<Key, Text>,
     config_gateways: Index<Key, Key>,
     /// Namespaces that are referred to from outside, with who does: those a ReferenceGrant may concern.
-    foreign_routes: Index<Text, Key>,
+    foreign_routes: Index<Text, RouteKey>,
     foreign_gateways: Index<Text, Key>,
 }
 
@@ -105,8 +105,12 @@ impl World {
                 self.put_gateway(&key, Some(gateway));
             }
             Object::HttpRoute(route) => {
-                let route = HttpRoute::reduce(route, &mut self.names);
-                self.put_route(&key, Some(route));
+                let route = Route::of_http(route, &mut self.names);
+                self.put_route(key, RouteKind::Http, Some(route));
+            }
+            Object::GrpcRoute(route) => {
+                let route = Route::of_grpc(route, &mut self.names);
+                self.put_route(key, RouteKind::Grpc, Some(route));
             }
             Object::ReferenceGrant(grant) => {
                 let grant = ReferenceGrant::reduce(grant, &mut self.names);
@@ -164,7 +168,8 @@ impl World {
         match name.kind {
             Kind::GatewayClass => self.put_class(&key.name, None),
             Kind::Gateway => self.put_gateway(&key, None),
-            Kind::HttpRoute => self.put_route(&key, None),
+            Kind::HttpRoute => self.put_route(key, RouteKind::Http, None),
+            Kind::GrpcRoute => self.put_route(key, RouteKind::Grpc, None),
             Kind::ReferenceGrant => {
                 if self.grants.remove(&key) {
                     self.changes.grants.insert(key.namespace);
@@ -303,29 +308,31 @@ impl World {
         self.changes.gateways.insert(key.clone());
     }
 
-    fn put_route(&mut self, key: &Key, route: Option<HttpRoute>) {
-        let old = self.routes.get(key).cloned();
+    fn put_route(&mut self, key: Key, kind: RouteKind, route: Option<Route>) {
+        let key = RouteKey { key, kind };
+        let old = self.routes.get(&key).cloned();
         if old.as_deref() == route.as_ref() {
             return;
         }
+        let own = &key.key.namespace;
         if let Some(old) = &old {
-            for gateway in gateways_of(key, old) {
-                self.index.gateway_routes.remove(&gateway, key);
+            for gateway in gateways_of(own, old) {
+                self.index.gateway_routes.remove(&gateway, &key);
             }
-            for service in services_of(key, old) {
-                if service.namespace != key.namespace {
-                    self.index.foreign_routes.remove(&service.namespace, key);
+            for service in old.services().map(|service| service.key(own)) {
+                if service.namespace != *own {
+                    self.index.foreign_routes.remove(&service.namespace, &key);
                 }
-                self.index.service_routes.remove(&service, key);
+                self.index.service_routes.remove(&service, &key);
             }
         }
         match route {
             Some(route) => {
-                for gateway in gateways_of(key, &route) {
+                for gateway in gateways_of(own, &route) {
                     self.index.gateway_routes.insert(gateway, key.clone());
                 }
-                for service in services_of(key, &route) {
-                    if service.namespace != key.namespace {
+                for service in route.services().map(|service| service.key(own)) {
+                    if service.namespace != *own {
                         self.index.foreign_routes.insert(service.namespace.clone(), key.clone());
                     }
                     self.index.service_routes.insert(service, key.clone());
@@ -333,10 +340,10 @@ impl World {
                 self.routes.insert(key.clone(), Arc::new(route));
             }
             None => {
-                self.routes.remove(key);
+                self.routes.remove(&key);
             }
         }
-        self.changes.routes.insert(key.clone());
+        self.changes.routes.insert(key);
     }
 
     fn put_slice(&mut self, key: &Key, slice: Option<EndpointSlice>) {
@@ -441,22 +448,13 @@ fn secrets_of(key: &Key, gateway: &Gateway) -> Vec<Key> {
     secrets.collect()
 }
 
-fn gateways_of(key: &Key, route: &HttpRoute) -> Vec<Key> {
+fn gateways_of(own: &Text, route: &Route) -> Vec<Key> {
     let parents = route.parents.iter().filter(|parent| parent.is_gateway());
     let gateways = parents.map(|parent| Key {
-        namespace: parent.namespace.clone().unwrap_or_else(|| key.namespace.clone()),
+        namespace: parent.namespace.as_ref().unwrap_or(own).clone(),
         name: parent.name.clone(),
     });
     gateways.collect()
-}
-
-fn services_of(key: &Key, route: &HttpRoute) -> Vec<Key> {
-    let references = route.rules.iter().flat_map(|rule| rule.backends.iter());
-    let services = references.map(|reference| Key {
-        namespace: reference.namespace.clone().unwrap_or_else(|| key.namespace.clone()),
-        name: reference.name.clone(),
-    });
-    services.collect()
 }
 
 #[cfg(test)]

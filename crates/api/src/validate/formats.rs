@@ -125,6 +125,12 @@ formats! {
     HEADER_VALUE = "a header value",
         "use printable ASCII, with at most one space or tab between words and none at the ends",
         "^[!-~]+([\\t ]?[!-~]+)*$";
+    GRPC_SERVICE = "a gRPC service",
+        "write its full name as in the .proto file, such as shop.v1.Cart",
+        "^(?i)\\.?[a-z_][a-z_0-9]*(\\.[a-z_][a-z_0-9]*)*$";
+    GRPC_METHOD = "a gRPC method",
+        "use letters, digits and '_', not beginning with a digit",
+        "^[A-Za-z_][A-Za-z_0-9]*$";
     PATH = "a path",
         "use letters, digits and any of - / . _ ~ ! $ & ' ( ) * + , ; = : @, and escape the rest as %XX",
         "^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$";

@@ -38,7 +38,7 @@ pub(super) fn facts(facts: &mut Facts) {
     behaviour(facts);
 }
 
-fn parents(facts: &mut Facts) {
+pub(super) fn parents(facts: &mut Facts) {
     facts.at("spec.parentRefs", &[Check::Items(0, 32)]);
     facts.rule("spec.parentRefs", parents_are_distinct);
     let gateway = Reference {
@@ -81,7 +81,7 @@ fn matches(facts: &mut Facts) {
     facts.at(&place("queryParams[].value"), &[Check::Length(1, 1024)]);
 }
 
-fn backends(facts: &mut Facts) {
+pub(super) fn backends(facts: &mut Facts) {
     facts.at("spec.rules[].backendRefs", &[Check::Items(0, 16)]);
     backend(facts, "spec.rules[].backendRefs[]");
     facts.at("spec.rules[].backendRefs[].weight", &[Check::Range(0, 1_000_000)]);
@@ -118,8 +118,12 @@ fn behaviour(facts: &mut Facts) {
     );
     facts.at(&place("retry.codes"), &[Check::Unique]);
     facts.at(&place("retry.codes[]"), &[Check::Range(400, 599)]);
-    facts.rule(&place("sessionPersistence"), cookie_settings_fit);
-    let session = place("sessionPersistence");
+    session(facts, &place("sessionPersistence"));
+}
+
+/// How a client keeps its backend, in routes of every kind.
+pub(super) fn session(facts: &mut Facts, session: &str) {
+    facts.rule(session, cookie_settings_fit);
     facts.at(
         &format!("{session}.absoluteTimeout"),
         &[Check::Length(1, usize::MAX), Check::Format(&DURATION_TEXT)],
@@ -128,7 +132,7 @@ fn behaviour(facts: &mut Facts) {
     facts.default(&format!("{session}.type"), "Cookie");
     facts.default(&format!("{session}.cookieConfig.lifetimeType"), "Session");
     // Removed in v1.6; the types still have it.
-    facts.forget(&session, "idleTimeout");
+    facts.forget(session, "idleTimeout");
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
@@ -168,7 +172,7 @@ fn parents_are_distinct(parents: &Value, report: &mut Report<'_>) {
     }
 }
 
-fn matches_are_not_too_many(rules: &Value, report: &mut Report<'_>) {
+pub(super) fn matches_are_not_too_many(rules: &Value, report: &mut Report<'_>) {
     let count: usize = rules
         .as_array()
         .into_iter()
@@ -177,7 +181,7 @@ fn matches_are_not_too_many(rules: &Value, report: &mut Report<'_>) {
         .sum();
     if count > MOST_MATCHES {
         let message = format!("the rules have {count} matches together, at most {MOST_MATCHES} are allowed");
-        report.error(Code::WrongCount, message, "split the route into several HTTPRoutes");
+        report.error(Code::WrongCount, message, "split the route into several");
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn facts(facts: &mut Facts, list: &str) {
     external_auth(facts, &format!("{list}[].externalAuth"));
 }
 
-fn headers(facts: &mut Facts, place: &str) {
+pub(super) fn headers(facts: &mut Facts, place: &str) {
     for list in ["set", "add"] {
         let list = format!("{place}.{list}");
         facts.at(&list, &[Check::Items(0, 16), Check::UniqueBy("name")]);
@@ -67,7 +67,7 @@ fn headers(facts: &mut Facts, place: &str) {
     facts.at(&format!("{place}.remove"), &[Check::Items(0, 16), Check::Unique]);
 }
 
-fn mirror(facts: &mut Facts, place: &str) {
+pub(super) fn mirror(facts: &mut Facts, place: &str) {
     facts.rule(place, percent_or_fraction);
     backend(facts, &format!("{place}.backendRef"));
     facts.at(&format!("{place}.percent"), &[Check::Range(0, 100)]);
@@ -151,7 +151,7 @@ fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     value.get(field).and_then(Value::as_str)
 }
 
-fn filters_go_together(filters: &Value, report: &mut Report<'_>) {
+pub(super) fn filters_go_together(filters: &Value, report: &mut Report<'_>) {
     let types = || {
         filters
             .as_array()
@@ -180,7 +180,7 @@ fn filters_go_together(filters: &Value, report: &mut Report<'_>) {
 }
 
 /// Exactly the field that belongs to the type is set.
-fn settings_fit_the_type(filter: &Value, report: &mut Report<'_>) {
+pub(super) fn settings_fit_the_type(filter: &Value, report: &mut Report<'_>) {
     let Some(kind) = text(filter, "type") else { return };
     for (owner, field) in FILTERS {
         let is_set = filter.get(field).is_some();

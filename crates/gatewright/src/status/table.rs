@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use gatewright_api::Kind;
+
 use crate::{
     admin::document::{ClassSummary, Document, GatewaySummary, ReplicaSummary, RouteSummary, Selection, Verdict},
     ui::{count, table},
@@ -19,7 +21,9 @@ pub(super) fn render(document: &Document, selection: &Selection) -> String {
     sections.extend(classes(&document.classes));
     sections.extend(gateways(&document.gateways));
     sections.extend(listeners(&document.gateways));
-    sections.extend(routes(&document.routes));
+    for &kind in Kind::ALL.iter().filter(|kind| kind.is_route()) {
+        sections.extend(routes(kind, &document.routes));
+    }
     if sections.is_empty() {
         sections.push("no such objects\n".to_owned());
     }
@@ -136,8 +140,9 @@ fn listeners(gateways: &[GatewaySummary]) -> Option<String> {
     section(&header, rows)
 }
 
-fn routes(routes: &[RouteSummary]) -> Option<String> {
-    let rows = routes.iter().flat_map(|route| {
+fn routes(kind: Kind, routes: &[RouteSummary]) -> Option<String> {
+    let routes = routes.iter().filter(|route| route.kind == kind.as_str());
+    let rows = routes.flat_map(|route| {
         let row = |parent: String, accepted: String, resolved: String| {
             vec![
                 route.namespace.clone(),
@@ -165,7 +170,14 @@ fn routes(routes: &[RouteSummary]) -> Option<String> {
         rows
     });
     section(
-        &["NAMESPACE", "HTTPROUTE", "HOSTNAMES", "PARENT", "ACCEPTED", "RESOLVED"],
+        &[
+            "NAMESPACE",
+            &kind.as_str().to_uppercase(),
+            "HOSTNAMES",
+            "PARENT",
+            "ACCEPTED",
+            "RESOLVED",
+        ],
         rows,
     )
 }

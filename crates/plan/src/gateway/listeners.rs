@@ -16,7 +16,7 @@ use gatewright_world::{
 use super::{Frame, ListenerFrame, Trouble};
 
 /// The kinds of routes that HTTP and HTTPS listeners take.
-const HTTP_KINDS: &[&str] = &["HTTPRoute"];
+const HTTP_KINDS: &[&str] = &["HTTPRoute", "GRPCRoute"];
 
 pub(super) fn build(world: &World, key: &Key, gateway: &Gateway, previous: Option<&Frame>) -> Vec<ListenerFrame> {
     let known: Vec<&Arc<Certificate>> = previous

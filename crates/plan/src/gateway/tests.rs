@@ -278,7 +278,7 @@ fn objects_that_cannot_be_read_say_so_and_are_not_served() {
         kind: Kind::HttpRoute,
         key: Key::new("a", "r"),
     };
-    let Some(Status::HttpRoute(shown_route)) = planner.status(&target) else {
+    let Some(Status::Route(shown_route)) = planner.status(&target) else {
         panic!("the route has no status");
     };
     assert_eq!(shown_route.generation, 3);

@@ -7,6 +7,7 @@ use gatewright_ir::{Gateway, Origin, Text};
 use gatewright_world::{
     Key,
     desired::{Owned, OwnedName, Status},
+    object::{RouteKey, RouteKind},
 };
 use imbl::OrdMap;
 
@@ -28,8 +29,12 @@ impl Planner {
                 .get(&key.name)
                 .map(|plan| Status::GatewayClass(plan.status.clone())),
             Kind::Gateway => self.gateways.plans.get(key)?.status.as_deref().cloned(),
-            Kind::HttpRoute => self.routes.get(key).map(|plan| Status::HttpRoute(plan.status.clone())),
-            _ => None,
+            kind => {
+                let kind = RouteKind::ALL.iter().copied().find(|route| route.kind() == *kind)?;
+                let key = key.clone();
+                let plan = self.routes.get(&RouteKey { key, kind })?;
+                Some(Status::Route(plan.status.clone()))
+            }
         }
     }
 
@@ -45,7 +50,11 @@ impl Planner {
             )
         });
         let gateways = self.gateways.plans.keys().map(|key| (Kind::Gateway, key.clone()));
-        let mut routes: Vec<_> = self.routes.keys().map(|key| (Kind::HttpRoute, key.clone())).collect();
+        let mut routes: Vec<_> = self
+            .routes
+            .keys()
+            .map(|route| (route.kind.kind(), route.key.clone()))
+            .collect();
         routes.sort();
         let keys = classes
             .chain(gateways)

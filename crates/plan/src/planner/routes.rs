@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use gatewright_api::Kind;
-use gatewright_ir::Cluster;
-use gatewright_world::{ChangeSet, Key, World, desired::Status, object::Service, resolve::Granted};
+use gatewright_ir::{Cluster, UpstreamProtocol};
+use gatewright_world::{
+    ChangeSet, Key, World,
+    desired::Status,
+    object::{RouteKey, Service},
+    resolve::Granted,
+};
 
 use super::{Planner, Work};
 use crate::{
@@ -18,12 +22,13 @@ pub(super) struct ClusterPlan {
     cluster: Arc<Cluster>,
     service: Granted<Service>,
     port: u16,
+    protocol: UpstreamProtocol,
     /// The Gateways it serves, each with the number of routes that need it there.
     users: Vec<(Key, u32)>,
 }
 
 impl Planner {
-    pub(super) fn affected_routes(&self, world: &World, changes: &ChangeSet, work: &Work) -> BTreeSet<Key> {
+    pub(super) fn affected_routes(&self, world: &World, changes: &ChangeSet, work: &Work) -> BTreeSet<RouteKey> {
         let mut routes = changes.routes.clone();
         for gateway in &work.reset {
             routes.extend(world.routes_of_gateway(gateway).cloned());
@@ -46,18 +51,18 @@ impl Planner {
         routes
     }
 
-    pub(super) fn update_route(&mut self, world: &World, key: &Key, work: &mut Work) {
+    pub(super) fn update_route(&mut self, world: &World, key: &RouteKey, work: &mut Work) {
         let old = self.routes.remove(key);
         let new = world
             .route(key)
-            .map(|route| route::plan(world, &self.gateways, key, route, old.as_ref()));
+            .map(|route| route::plan(world, &self.settings, &self.gateways, key, route, old.as_ref()));
         // A route that attaches nowhere and names no parent that is missing is none of our business.
         let new = new.filter(|plan| !plan.status.parents.is_empty() || !plan.status.dangling.is_empty());
-        let status = |plan: &RoutePlan| Some(Status::HttpRoute(plan.status.clone()));
+        let status = |plan: &RoutePlan| Some(Status::Route(plan.status.clone()));
         if old.as_ref().map(|plan| &plan.status) != new.as_ref().map(|plan| &plan.status) {
             let target = StatusKey {
-                kind: Kind::HttpRoute,
-                key: key.clone(),
+                kind: key.kind.kind(),
+                key: key.key.clone(),
             };
             work.delta.statuses.push((target, new.as_ref().and_then(status)));
         }
@@ -119,7 +124,9 @@ impl Planner {
             for backend in &plan.backends {
                 let id = &backend.cluster;
                 if !self.clusters.contains_key(id) {
-                    let Ok(built) = cluster::build(world, &self.settings, &backend.service, backend.port) else {
+                    let Some(built) =
+                        cluster::build(world, &self.settings, &backend.service, backend.port, backend.protocol)
+                    else {
                         continue;
                     };
                     self.service_clusters.insert(backend.service.key().clone(), id.clone());
@@ -128,6 +135,7 @@ impl Planner {
                         cluster,
                         service,
                         port: backend.port,
+                        protocol: backend.protocol,
                         users: Vec::new(),
                     };
                     self.clusters.insert(id.clone(), made);
@@ -186,7 +194,7 @@ impl Planner {
                     continue;
                 };
                 // A port that has gone takes its routes with it, and they the cluster.
-                let Ok(built) = cluster::build(world, &self.settings, &plan.service, plan.port) else {
+                let Some(built) = cluster::build(world, &self.settings, &plan.service, plan.port, plan.protocol) else {
                     continue;
                 };
                 if built == *plan.cluster {

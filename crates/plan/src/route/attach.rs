@@ -9,7 +9,7 @@ use gatewright_ir::HostPattern;
 use gatewright_world::{
     Key, World,
     desired::Reason,
-    object::{AllowedNamespaces, HttpRoute, ParentRef},
+    object::{AllowedNamespaces, ParentRef, Route},
 };
 
 use crate::gateway::{Frame, ListenerFrame, Trouble};
@@ -19,7 +19,7 @@ pub(super) fn to_parent(
     world: &World,
     frame: &Frame,
     key: &Key,
-    route: &HttpRoute,
+    route: &Route,
     parent: &ParentRef,
 ) -> Result<Vec<(usize, Vec<HostPattern>)>, Trouble> {
     let is_meant = |listener: &ListenerFrame| {
@@ -40,12 +40,15 @@ pub(super) fn to_parent(
     }
     let allowed: Vec<(usize, &ListenerFrame)> = meant
         .into_iter()
-        .filter(|(_, listener)| allows(world, frame, listener, key))
+        .filter(|(_, listener)| allows(world, frame, listener, route, key))
         .collect();
     if allowed.is_empty() {
         let message = format!(
-            "no listener of Gateway {}/{} lets HTTPRoutes of namespace {} attach; see its allowedRoutes and supportedKinds",
-            frame.namespace, parent.name, key.namespace
+            "no listener of Gateway {}/{} lets {}s of namespace {} attach; see its allowedRoutes and supportedKinds",
+            frame.namespace,
+            parent.name,
+            route.kind.kind(),
+            key.namespace
         );
         return Err(Trouble::new(Reason::NotAllowedByListeners, message));
     }
@@ -90,13 +93,13 @@ fn no_such_listener(frame: &Frame, parent: &ParentRef) -> String {
     )
 }
 
-fn allows(world: &World, frame: &Frame, listener: &ListenerFrame, route: &Key) -> bool {
-    listener.kinds.contains(&"HTTPRoute")
+fn allows(world: &World, frame: &Frame, listener: &ListenerFrame, route: &Route, key: &Key) -> bool {
+    listener.kinds.contains(&route.kind.kind().as_str())
         && match &listener.declared.namespaces {
             AllowedNamespaces::All => true,
-            AllowedNamespaces::Same => frame.namespace == route.namespace,
+            AllowedNamespaces::Same => frame.namespace == key.namespace,
             AllowedNamespaces::Selected(selector) => {
-                selector.selects(world.namespace_labels(&route.namespace).unwrap_or(&BTreeMap::new()))
+                selector.selects(world.namespace_labels(&key.namespace).unwrap_or(&BTreeMap::new()))
             }
         }
 }
@@ -107,7 +110,7 @@ fn allows(world: &World, frame: &Frame, listener: &ListenerFrame, route: &Key) -
 /// Its own pattern and not the intersection, which may be narrower: the specification ranks routes by the hostnames they
 /// name, and two patterns that come to the same one on this listener would be ranked as equals. What is outside the
 /// listener's hostname never reaches its table.
-fn hosts(route: &HttpRoute, listener: &HostPattern) -> Vec<HostPattern> {
+fn hosts(route: &Route, listener: &HostPattern) -> Vec<HostPattern> {
     if route.hostnames.is_empty() && !route.is_hostless {
         return vec![listener.clone()];
     }

@@ -1,17 +1,19 @@
-//! A route's rules as entries: matches with their rank, filters, and resolved backends.
+//! A route's rules as entries: matches with their rank, filters, and resolved references.
 
 use std::sync::Arc;
 
-use gatewright_api::Kind;
-use gatewright_ir::{Backend, Entry, Origin, Rank, Rule, Target, Text, Timeouts, Unresolved};
+use gatewright_ir::{
+    AuthProtocol, Backend, Entry, ExternalAuth, Filters, Mirror, Origin, Rank, Rule, Session, Target, Text, Timeouts,
+    Unresolved,
+};
 use gatewright_world::{
-    Key, World,
-    object::{HttpRoute, RouteRule},
+    World,
+    object::{AuthRef, BackendRef, Route, RouteFilters, RouteKey, RouteKind, RouteRule, SessionPersistence},
     origin,
 };
 
-use super::backends::{self, BackendUse};
-use crate::gateway::Trouble;
+use super::backends::{BackendUse, Resolver};
+use crate::{PlanSettings, cluster::Traffic, gateway::Trouble};
 
 /// What the rules of a route come to.
 pub(super) struct Made {
@@ -22,22 +24,36 @@ pub(super) struct Made {
 }
 
 /// Makes the entries. Those equal to a known one are shared with it, so that planes see what did not change.
-pub(super) fn make(world: &World, key: &Key, route: &HttpRoute, known: &[Arc<Entry>]) -> Made {
-    let origin = origin::object(Kind::HttpRoute, key);
-    let name: Text = key.to_string().into();
-    let mut made = Made {
-        entries: Vec::new(),
-        backends: Vec::new(),
-        trouble: None,
+pub(super) fn make(
+    world: &World,
+    settings: &PlanSettings,
+    key: &RouteKey,
+    route: &Route,
+    known: &[Arc<Entry>],
+) -> Made {
+    let name: Text = key.key.to_string().into();
+    let mut maker = Maker {
+        settings,
+        origin: origin::object(key.kind.kind(), &key.key),
+        traffic: match key.kind {
+            RouteKind::Http => Traffic::Http,
+            RouteKind::Grpc => Traffic::Grpc,
+        },
+        references: Resolver {
+            world,
+            route: key,
+            backends: Vec::new(),
+            trouble: None,
+        },
     };
+    let mut entries = Vec::new();
     for (index, declared) in route.rules.iter().enumerate() {
         let is_refused = !route.refusals.is_empty() || !declared.refusals.is_empty();
-        let rule = if is_refused {
-            refused_rule(world, key, &origin, declared, &mut made)
+        let rule = Arc::new(if is_refused {
+            maker.refused_rule(declared)
         } else {
-            make_rule(world, key, &origin, declared, &mut made)
-        };
-        let rule = Arc::new(rule);
+            maker.rule(declared)
+        });
         for (position, matches) in declared.matches.iter().enumerate() {
             let rank = Rank {
                 created: route.meta.created,
@@ -51,74 +67,132 @@ pub(super) fn make(world: &World, key: &Key, route: &HttpRoute, known: &[Arc<Ent
                 rank,
                 rule: rule.clone(),
             };
-            let shared = known.get(made.entries.len()).filter(|known| ***known == entry);
-            made.entries.push(shared.map_or_else(|| Arc::new(entry), Arc::clone));
+            let shared = known.get(entries.len()).filter(|known| ***known == entry);
+            entries.push(shared.map_or_else(|| Arc::new(entry), Arc::clone));
         }
     }
-    made.backends.sort_by(|left, right| left.cluster.cmp(&right.cluster));
-    made.backends.dedup_by(|left, right| left.cluster == right.cluster);
-    made
-}
-
-/// Nothing of a rule that cannot be honoured is done; its requests are answered with 500. What is wrong with its
-/// references is told nevertheless.
-fn refused_rule(world: &World, key: &Key, origin: &Origin, declared: &RouteRule, made: &mut Made) -> Rule {
-    for backend in &declared.backends {
-        if let Err((_, trouble)) = backends::resolve(world, key, backend) {
-            made.trouble.get_or_insert(trouble);
-        }
-    }
-    let refused = Backend {
-        weight: 1,
-        target: Target::Unresolved(Unresolved::Unsupported),
-        filters: None,
-    };
-    Rule {
-        origin: origin.clone(),
-        name: declared.name.clone(),
-        filters: None,
-        backends: Box::new([refused]),
-        timeouts: Timeouts::default(),
-        retry: None,
-        session: None,
-    }
-}
-
-fn make_rule(world: &World, key: &Key, origin: &Origin, declared: &RouteRule, made: &mut Made) -> Rule {
-    let RouteRule {
-        name,
-        matches: _,
-        filters,
+    let Resolver {
+        mut backends, trouble, ..
+    } = maker.references;
+    backends.sort_by(|left, right| left.cluster.cmp(&right.cluster));
+    backends.dedup_by(|left, right| left.cluster == right.cluster);
+    Made {
+        entries,
         backends,
-        timeouts,
-        refusals: _,
-    } = declared;
-    let backends = backends.iter().map(|backend| {
-        let target = match backends::resolve(world, key, backend) {
-            Ok(resolved) => {
-                let target = resolved.target();
-                made.backends.push(resolved);
-                target
-            }
-            Err((unresolved, trouble)) => {
-                made.trouble.get_or_insert(trouble);
-                Target::Unresolved(unresolved)
-            }
+        trouble,
+    }
+}
+
+struct Maker<'a> {
+    settings: &'a PlanSettings,
+    origin: Origin,
+    /// What the route's own backends get.
+    traffic: Traffic,
+    references: Resolver<'a>,
+}
+
+impl Maker<'_> {
+    /// Nothing of a rule that cannot be honoured is done; its requests are answered with 500. What is wrong with its
+    /// references is told nevertheless.
+    fn refused_rule(&mut self, declared: &RouteRule) -> Rule {
+        for backend in &declared.backends {
+            self.references.check(&backend.service, self.traffic);
+        }
+        let refused = Backend {
+            weight: 1,
+            target: Target::Unresolved(Unresolved::Unsupported),
+            filters: None,
         };
-        Backend {
-            weight: backend.weight,
-            target,
-            filters: backend.filters.clone(),
+        Rule {
+            origin: self.origin.clone(),
+            name: declared.name.clone(),
+            filters: None,
+            backends: Box::new([refused]),
+            timeouts: Timeouts::default(),
+            retry: None,
+            session: None,
         }
-    });
-    let backends = backends.collect();
-    Rule {
-        origin: origin.clone(),
-        name: name.clone(),
-        filters: filters.clone(),
-        backends,
-        timeouts: *timeouts,
-        retry: None,
-        session: None,
+    }
+
+    fn rule(&mut self, declared: &RouteRule) -> Rule {
+        let RouteRule {
+            name,
+            matches: _,
+            filters,
+            backends,
+            timeouts,
+            retry,
+            session,
+            refusals: _,
+        } = declared;
+        let backends = backends.iter().map(|backend| {
+            let BackendRef {
+                service,
+                weight,
+                filters,
+            } = backend;
+            Backend {
+                weight: *weight,
+                target: self.references.target(service, self.traffic),
+                filters: filters.as_deref().map(|filters| self.filters(filters)),
+            }
+        });
+        let backends = backends.collect();
+        Rule {
+            origin: self.origin.clone(),
+            name: name.clone(),
+            filters: filters.as_deref().map(|filters| self.filters(filters)),
+            backends,
+            timeouts: *timeouts,
+            retry: retry.as_deref().cloned(),
+            session: session.as_deref().map(|session| self.session(session)),
+        }
+    }
+
+    fn filters(&mut self, declared: &RouteFilters) -> Box<Filters> {
+        let RouteFilters { plain, mirrors, auth } = declared;
+        let mirrors = mirrors.iter().map(|mirror| Mirror {
+            target: self.references.target(&mirror.service, self.traffic),
+            share: mirror.share,
+        });
+        let mirrors = mirrors.collect();
+        Box::new(Filters {
+            mirrors,
+            auth: auth.as_ref().map(|auth| Box::new(self.auth(auth))),
+            ..plain.clone()
+        })
+    }
+
+    fn auth(&mut self, declared: &AuthRef) -> ExternalAuth {
+        let AuthRef {
+            service,
+            protocol,
+            max_body,
+        } = declared;
+        let traffic = match protocol {
+            AuthProtocol::Grpc { .. } => Traffic::Grpc,
+            AuthProtocol::Http { .. } => Traffic::Http,
+        };
+        ExternalAuth {
+            target: self.references.target(service, traffic),
+            protocol: protocol.clone(),
+            max_body: *max_body,
+        }
+    }
+
+    fn session(&self, declared: &SessionPersistence) -> Box<Session> {
+        let SessionPersistence {
+            carrier,
+            name,
+            absolute_timeout,
+            idle_timeout,
+        } = declared;
+        Box::new(Session {
+            carrier: *carrier,
+            name: name.clone(),
+            absolute_timeout: *absolute_timeout,
+            idle_timeout: *idle_timeout,
+            key: self.settings.session_key.clone(),
+        })
     }
 }

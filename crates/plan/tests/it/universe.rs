@@ -113,6 +113,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         3 => class(),
         6 => gateway(),
         12 => route(),
+        6 => grpc_route(),
         4 => service(),
         4 => slice(),
         3 => secret(),
@@ -166,6 +167,7 @@ fn listener() -> impl Strategy<Value = Value> {
         json!(null),
         json!(null),
         json!([{"kind": "HTTPRoute"}]),
+        json!([{"kind": "GRPCRoute"}]),
         json!([{"kind": "TCPRoute"}]),
     ]);
     let certificate = (pick(&["good", "bad", "absent"]), pick(&[None, Some("a"), Some("b")]));
@@ -235,21 +237,83 @@ fn rule() -> impl Strategy<Value = Value> {
         0..3,
     );
     let backends = proptest::collection::vec(backend, 0..3);
+    let mirror = json!({"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "web", "port": 80}}});
+    let foreign = json!({"type": "RequestMirror", "requestMirror": {"percent": 5, "backendRef": {"name": "api", "namespace": "b", "port": 80}}});
+    let auth = json!({"type": "ExternalAuth", "externalAuth": {
+        "protocol": "GRPC", "grpc": {}, "backendRef": {"name": "api", "namespace": "a", "port": 80}}});
     let filter = pick(&[
         json!([]),
         json!([{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "X-A", "value": "1"}]}}]),
         json!([{"type": "RequestRedirect", "requestRedirect": {"statusCode": 301}}]),
-        json!([{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "web", "port": 80}}}]),
+        json!([mirror]),
+        json!([mirror, foreign, auth]),
+        json!([{"type": "CORS", "cors": {"allowOrigins": ["*"]}}]),
         json!([{"type": "ExtensionRef", "extensionRef": {"group": "x", "kind": "Y", "name": "z"}}]),
     ]);
-    (proptest::collection::vec(path, 0..3), backends, filter).prop_map(|(paths, backends, filters)| {
+    let extra = pick(&[
+        json!({}),
+        json!({"retry": {"attempts": 2}}),
+        json!({"sessionPersistence": {"sessionName": "s"}}),
+        json!({"timeouts": {"request": "1s"}}),
+        json!({"filters": [foreign]}),
+    ]);
+    let parts = (proptest::collection::vec(path, 0..3), backends, filter, extra);
+    parts.prop_map(|(paths, backends, filters, extra)| {
         let matches: Vec<Value> = paths.into_iter().map(|path| json!({"path": path})).collect();
         let backends: Vec<Value> = backends
             .into_iter()
-            .map(|(name, namespace, port, weight)| json!({"name": name, "namespace": namespace, "port": port, "weight": weight}))
+            .map(|(name, namespace, port, weight)| {
+                json!({"name": name, "namespace": namespace, "port": port, "weight": weight, "filters": extra["filters"]})
+            })
             .collect();
-        json!({"matches": matches, "backendRefs": backends, "filters": filters})
+        json!({
+            "matches": matches,
+            "backendRefs": backends,
+            "filters": filters,
+            "retry": extra["retry"],
+            "sessionPersistence": extra["sessionPersistence"],
+            "timeouts": extra["timeouts"],
+        })
     })
+}
+
+/// GRPCRoutes of the names of HTTPRoutes, with the Services of HTTPRoutes.
+fn grpc_route() -> impl Strategy<Value = Edit> {
+    let method = pick(&[
+        json!(null),
+        json!({"service": "a.B", "method": "Get"}),
+        json!({"service": "a.B"}),
+        json!({"method": "Get"}),
+        json!({"type": "RegularExpression", "service": "("}),
+    ]);
+    let backend = (pick(&["web", "api", "none"]), pick(&[None, Some("b")]), pick(&[80, 99]));
+    let backends = proptest::collection::vec(backend, 0..3);
+    let filters = pick(&[
+        json!([]),
+        json!([{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "api", "namespace": "b", "port": 80}}}]),
+    ]);
+    let parent = (pick(&["front", "back"]), pick(&NAMESPACES), pick(&[None, Some("l0")]));
+    let names = (pick(&NAMESPACES), pick(&["r0", "r1"]), 1..4i64);
+    let hostnames = pick(&[json!([]), json!(["a.x.com"]), json!(["*.x.com"])]);
+    (names, parent, hostnames, method, backends, filters).prop_map(
+        |((namespace, name, generation), (gateway, at, section), hostnames, method, backends, filters)| {
+            let backends: Vec<Value> = backends
+                .into_iter()
+                .map(|(name, namespace, port)| json!({"name": name, "namespace": namespace, "port": port}))
+                .collect();
+            Edit::Apply(
+                Kind::GrpcRoute,
+                json!({
+                    "metadata": {"namespace": namespace, "name": name, "generation": generation, "creationTimestamp": "2026-01-01T00:00:00Z"},
+                    "spec": {
+                        "parentRefs": [{"name": gateway, "namespace": at, "sectionName": section}],
+                        "hostnames": hostnames,
+                        "rules": [{"matches": [{"method": method}], "backendRefs": backends, "filters": filters}],
+                    },
+                }),
+            )
+        },
+    )
 }
 
 fn route() -> impl Strategy<Value = Edit> {
@@ -288,6 +352,7 @@ fn route() -> impl Strategy<Value = Edit> {
 fn service() -> impl Strategy<Value = Edit> {
     let spec = pick(&[
         json!({"ports": [{"port": 80}]}),
+        json!({"ports": [{"port": 80, "appProtocol": "kubernetes.io/ws"}]}),
         json!({"ports": [{"port": 80, "name": "http", "appProtocol": "kubernetes.io/h2c"}, {"port": 99, "name": "x", "appProtocol": "https"}]}),
         json!({"type": "ExternalName", "externalName": "example.com"}),
     ]);
@@ -300,14 +365,14 @@ fn service() -> impl Strategy<Value = Edit> {
 }
 
 fn slice() -> impl Strategy<Value = Edit> {
-    (pick(&NAMESPACES), pick(&["web", "api"]), pick(&["s0", "s1"]), pick(&["", "http"]), 1..4u8, any::<bool>()).prop_map(
-        |(namespace, service, name, port, address, ready)| {
+    (pick(&NAMESPACES), pick(&["web", "api"]), pick(&["s0", "s1"]), pick(&["", "http"]), 1..4u8, any::<(bool, bool)>()).prop_map(
+        |(namespace, service, name, port, address, (ready, leaving))| {
             Edit::Apply(
                 Kind::EndpointSlice,
                 json!({
                     "metadata": {"namespace": namespace, "name": name, "labels": {"kubernetes.io/service-name": service}},
                     "addressType": "IPv4",
-                    "endpoints": [{"addresses": [format!("10.0.0.{address}")], "conditions": {"ready": ready}}],
+                    "endpoints": [{"addresses": [format!("10.0.0.{address}")], "conditions": {"ready": ready, "serving": true, "terminating": leaving}}],
                     "ports": [{"name": port, "port": 8080}],
                 }),
             )
@@ -341,7 +406,7 @@ fn secret() -> impl Strategy<Value = Edit> {
 }
 
 fn grant() -> impl Strategy<Value = Edit> {
-    let from = pick(&["HTTPRoute", "Gateway"]);
+    let from = pick(&["HTTPRoute", "GRPCRoute", "Gateway"]);
     let to = pick(&[("Service", None), ("Service", Some("web")), ("Secret", None)]);
     (pick(&NAMESPACES), pick(&["g0", "g1"]), from, pick(&NAMESPACES), to).prop_map(
         |(namespace, name, kind, other, (to, target))| {
@@ -429,6 +494,8 @@ fn delete() -> impl Strategy<Value = Edit> {
         (Kind::HttpRoute, "r0"),
         (Kind::HttpRoute, "r1"),
         (Kind::HttpRoute, "r2"),
+        (Kind::GrpcRoute, "r0"),
+        (Kind::GrpcRoute, "r1"),
         (Kind::Service, "web"),
         (Kind::Service, "api"),
         (Kind::Service, "gatewright-front"),

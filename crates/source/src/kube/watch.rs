@@ -26,7 +26,7 @@ pub struct WatchSettings {
     pub controller: String,
     /// The namespaces whose routes count; empty for all of them.
     ///
-    /// Limits HTTPRoutes. Gateways, their Services, certificates and settings, the backends of routes and ReferenceGrants are
+    /// Limits routes. Gateways, their Services, certificates and settings, the backends of routes and ReferenceGrants are
     /// read everywhere, because routes attach to Gateways, and refer to backends, of any namespace; where we may not list a
     /// kind everywhere, it is read in these namespaces.
     pub namespaces: Vec<String>,
@@ -78,7 +78,7 @@ enum Scope {
 impl Scope {
     fn of(kind: Kind) -> Self {
         match kind {
-            Kind::HttpRoute => Self::Limited,
+            Kind::HttpRoute | Kind::GrpcRoute => Self::Limited,
             Kind::GatewayClass
             | Kind::Gateway
             | Kind::Service

@@ -56,6 +56,7 @@ async fn gateways_and_classes_show_their_status_and_a_used_class_is_kept() {
     let mut wired = Wired::start(&cluster, settings("example.com/whole")).await;
     wired.writer.set_leader(true);
     let accepted = Status::GatewayClass(ClassStatus {
+        features: &[],
         generation: 1,
         conditions: vec![Condition::holds(ConditionKind::Accepted, Reason::Accepted, "ours")],
     });

@@ -14,6 +14,7 @@ use gatewright_api::{
 use gatewright_ir::Text;
 use serde_json::{Value, json};
 
+pub(crate) use name::short_digest;
 pub use name::{gateway_label, service_name, slice_name};
 
 /// The label that says who made an object.

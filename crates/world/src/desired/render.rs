@@ -80,7 +80,10 @@ pub fn render(status: &Status, controller: &str, stamps: &Stamps) -> Value {
         rendered.collect()
     };
     match status {
-        Status::GatewayClass(status) => json!({ "conditions": conditions(&Scope::Object, &status.conditions) }),
+        Status::GatewayClass(status) => json!({
+            "conditions": conditions(&Scope::Object, &status.conditions),
+            "supportedFeatures": status.features.iter().map(|name| json!({ "name": name })).collect::<Value>(),
+        }),
         Status::Gateway(status) => {
             let addresses = status.addresses.iter().map(|address| match address {
                 Address::Ip(address) => json!({"type": "IPAddress", "value": address}),
@@ -104,7 +107,7 @@ pub fn render(status: &Status, controller: &str, stamps: &Stamps) -> Value {
                 "listeners": listeners.collect::<Value>(),
             })
         }
-        Status::HttpRoute(status) => {
+        Status::Route(status) => {
             let parents = status.parents.iter().map(|parent| {
                 json!({
                     "parentRef": parent_ref(&parent.parent),

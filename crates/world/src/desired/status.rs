@@ -14,8 +14,8 @@ pub enum Status {
     GatewayClass(ClassStatus),
     /// Of a Gateway.
     Gateway(GatewayStatus),
-    /// Of an HTTPRoute.
-    HttpRoute(RouteStatus),
+    /// Of a route, of whichever kind.
+    Route(RouteStatus),
 }
 
 /// The status of a GatewayClass.
@@ -25,6 +25,8 @@ pub struct ClassStatus {
     pub generation: i64,
     /// Accepted.
     pub conditions: Vec<Condition>,
+    /// The features of Gateway API that it supports, by name, in order.
+    pub features: &'static [&'static str],
 }
 
 /// The status of a Gateway.
@@ -118,7 +120,7 @@ impl Status {
                     all.extend(listener.conditions.iter().map(|condition| (scope.clone(), condition)));
                 }
             }
-            Self::HttpRoute(status) => {
+            Self::Route(status) => {
                 for parent in &status.parents {
                     let scope = Scope::Parent(&parent.parent);
                     all.extend(parent.conditions.iter().map(|condition| (scope.clone(), condition)));
@@ -133,7 +135,7 @@ impl Status {
         match self {
             Self::GatewayClass(status) => status.generation,
             Self::Gateway(status) => status.generation,
-            Self::HttpRoute(status) => status.generation,
+            Self::Route(status) => status.generation,
         }
     }
 }

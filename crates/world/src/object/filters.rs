@@ -3,25 +3,39 @@
 //! A filter that we do not honour is refused here, never skipped: its rule then answers 500, as the specification demands
 //! of filters that cannot be applied.
 
-use gatewright_api::httproutes as api;
-use gatewright_ir::{Filters, HeaderChange, PathChange, Redirect, Rewrite, Scheme, Text};
+mod auth;
+mod cors;
+mod mirror;
+mod url;
 
-use super::{Refusal, RefusalCause};
+use gatewright_api::httproutes as api;
+use gatewright_ir::{HeaderChange, Text};
+
+use super::{MirrorRef, Refusal, RefusalCause, RouteFilters};
 use crate::Interner;
 
 type Filter = api::HttpRouteRulesFilters;
 
+/// Why a filter is refused; who reads the list adds where.
+type Fault = (RefusalCause, String);
+
 /// Reads the filters of a rule. `field` is the path of the list.
-pub(super) fn reduce(filters: &[Filter], field: &str, names: &mut Interner) -> Result<Option<Box<Filters>>, Refusal> {
-    let mut reduced = Filters::default();
+pub(super) fn reduce(
+    filters: &[Filter],
+    field: &str,
+    names: &mut Interner,
+) -> Result<Option<Box<RouteFilters>>, Refusal> {
+    let mut reduced = RouteFilters::default();
+    let mut mirrors = Vec::new();
     for (index, filter) in filters.iter().enumerate() {
-        reduce_one(filter, &mut reduced, names).map_err(|(cause, message)| Refusal {
+        reduce_one(filter, &mut reduced, &mut mirrors, names).map_err(|(cause, message)| Refusal {
             cause,
             field: format!("{field}[{index}]").into(),
             message: message.into(),
         })?;
     }
-    if reduced.redirect.is_some() && reduced.rewrite.is_some() {
+    reduced.mirrors = mirrors.into();
+    if reduced.plain.redirect.is_some() && reduced.plain.rewrite.is_some() {
         return Err(Refusal::invalid(
             field,
             "a rule cannot both redirect and rewrite; keep one of the two filters",
@@ -36,30 +50,37 @@ pub(super) fn reduce_for_backend(
     filters: &[api::HttpRouteRulesBackendRefsFilters],
     field: &str,
     names: &mut Interner,
-) -> Result<Option<Box<Filters>>, Refusal> {
-    let copied = serde_json::to_value(filters).and_then(serde_json::from_value::<Vec<Filter>>);
-    let filters = copied.map_err(|error| Refusal::invalid(field, format!("filters cannot be read: {error}")))?;
-    let reduced = reduce(&filters, field, names)?;
-    if reduced
-        .as_ref()
-        .is_some_and(|filters| filters.redirect.is_some() || filters.rewrite.is_some())
-    {
-        let message = "RequestRedirect and URLRewrite are not supported on a backendRef; move the filter to the rule";
-        return Err(Refusal::unsupported(field, message));
+) -> Result<Option<Box<RouteFilters>>, Refusal> {
+    if filters.is_empty() {
+        return Ok(None);
     }
-    Ok(reduced)
+    reduce(&recast::<Vec<Filter>>(filters, field)?, field, names)
 }
 
-fn reduce_one(filter: &Filter, into: &mut Filters, names: &mut Interner) -> Result<(), (RefusalCause, String)> {
+/// The same fields under types of another name.
+pub(super) fn recast<T: serde::de::DeserializeOwned>(
+    value: &(impl serde::Serialize + ?Sized),
+    field: &str,
+) -> Result<T, Refusal> {
+    serde_json::to_value(value)
+        .and_then(serde_json::from_value)
+        .map_err(|error| Refusal::invalid(field, format!("cannot be read: {error}")))
+}
+
+fn reduce_one(
+    filter: &Filter,
+    into: &mut RouteFilters,
+    mirrors: &mut Vec<MirrorRef>,
+    names: &mut Interner,
+) -> Result<(), Fault> {
     use api::HttpRouteRulesFiltersType as Type;
-    let unsupported = |what: &str| Err((RefusalCause::Unsupported, format!("the filter {what} is not supported")));
     let missing = |field: &str| Err((RefusalCause::Invalid, format!("the filter needs the field `{field}`")));
     let Filter {
-        cors: _,
+        cors,
         extension_ref,
-        external_auth: _,
+        external_auth,
         request_header_modifier,
-        request_mirror: _,
+        request_mirror,
         request_redirect,
         response_header_modifier,
         r#type,
@@ -67,20 +88,37 @@ fn reduce_one(filter: &Filter, into: &mut Filters, names: &mut Interner) -> Resu
     } = filter;
     match r#type {
         Type::RequestHeaderModifier => match request_header_modifier {
-            Some(change) => into.request_headers = Some(request_headers(change, names)?),
+            Some(change) => into.plain.request_headers = Some(request_headers(change, names)?),
             None => return missing("requestHeaderModifier"),
         },
         Type::ResponseHeaderModifier => match response_header_modifier {
-            Some(change) => into.response_headers = Some(response_headers(change, names)?),
+            Some(change) => into.plain.response_headers = Some(response_headers(change, names)?),
             None => return missing("responseHeaderModifier"),
         },
         Type::RequestRedirect => match request_redirect {
-            Some(change) => into.redirect = Some(redirect(change, names)?),
+            Some(change) => into.plain.redirect = Some(url::redirect(change, names)?),
             None => return missing("requestRedirect"),
         },
         Type::UrlRewrite => match url_rewrite {
-            Some(change) => into.rewrite = Some(rewrite(change, names)?),
+            Some(change) => into.plain.rewrite = Some(url::rewrite(change, names)?),
             None => return missing("urlRewrite"),
+        },
+        Type::RequestMirror => match request_mirror {
+            Some(mirror) => mirrors.push(mirror::mirror(mirror, names)?),
+            None => return missing("requestMirror"),
+        },
+        Type::Cors => match cors {
+            Some(cors) => into.plain.cors = Some(Box::new(cors::cors(cors, names)?)),
+            None => return missing("cors"),
+        },
+        Type::ExternalAuth => match external_auth {
+            // Two may not be joined: what the one lets pass the other would not have been asked.
+            Some(_) if into.auth.is_some() => {
+                let message = "a second ExternalAuth filter is not supported; keep one of them";
+                return Err((RefusalCause::Unsupported, message.to_owned()));
+            }
+            Some(auth) => into.auth = Some(auth::auth(auth, names)?),
+            None => return missing("externalAuth"),
         },
         Type::ExtensionRef => {
             let kind = extension_ref.as_ref().map_or_else(String::new, |reference| {
@@ -89,9 +127,6 @@ fn reduce_one(filter: &Filter, into: &mut Filters, names: &mut Interner) -> Resu
             let message = format!("an ExtensionRef to {kind} cannot be honoured: the kind is not known here");
             return Err((RefusalCause::InvalidKind, message));
         }
-        Type::RequestMirror => return unsupported("RequestMirror"),
-        Type::Cors => return unsupported("CORS"),
-        Type::ExternalAuth => return unsupported("ExternalAuth"),
     }
     Ok(())
 }
@@ -99,7 +134,7 @@ fn reduce_one(filter: &Filter, into: &mut Filters, names: &mut Interner) -> Resu
 /// Header names compare without case; keeping them in lower case makes that a byte comparison.
 macro_rules! header_change {
     ($function:ident, $type:ty) => {
-        fn $function(change: &$type, names: &mut Interner) -> Result<HeaderChange, (RefusalCause, String)> {
+        fn $function(change: &$type, names: &mut Interner) -> Result<HeaderChange, Fault> {
             let set = change
                 .set
                 .iter()
@@ -127,7 +162,7 @@ header_change!(response_headers, api::HttpRouteRulesFiltersResponseHeaderModifie
 
 /// Of several entries for one name only the first counts, and the lists must not name the same header: the specification
 /// allows one action per name.
-fn one_change_each(mut change: HeaderChange) -> Result<HeaderChange, (RefusalCause, String)> {
+fn one_change_each(mut change: HeaderChange) -> Result<HeaderChange, Fault> {
     let HeaderChange { set, add, remove } = &mut change;
     for list in [&mut *set, &mut *add] {
         let mut seen: Vec<Text> = Vec::new();
@@ -160,7 +195,7 @@ const FRAMING: &[&str] = &[
     "upgrade",
 ];
 
-fn header_name(name: &str, names: &mut Interner) -> Result<Text, (RefusalCause, String)> {
+pub(super) fn header_name(name: &str, names: &mut Interner) -> Result<Text, Fault> {
     let lower = name.to_ascii_lowercase();
     if FRAMING.contains(&lower.as_str()) {
         let hint = if lower == "host" {
@@ -176,7 +211,7 @@ fn header_name(name: &str, names: &mut Interner) -> Result<Text, (RefusalCause, 
     Ok(names.text(&lower))
 }
 
-fn pair(name: &str, value: &str, names: &mut Interner) -> Result<(Text, Text), (RefusalCause, String)> {
+fn pair(name: &str, value: &str, names: &mut Interner) -> Result<(Text, Text), Fault> {
     if value
         .chars()
         .any(|character| character.is_control() && character != '\t')
@@ -187,76 +222,6 @@ fn pair(name: &str, value: &str, names: &mut Interner) -> Result<(Text, Text), (
         ));
     }
     Ok((header_name(name, names)?, names.text(value)))
-}
-
-fn redirect(
-    change: &api::HttpRouteRulesFiltersRequestRedirect,
-    names: &mut Interner,
-) -> Result<Redirect, (RefusalCause, String)> {
-    use api::HttpRouteRulesFiltersRequestRedirectPathType as PathType;
-    use api::HttpRouteRulesFiltersRequestRedirectScheme as ApiScheme;
-    let path = change.path.as_ref().map(|path| match path.r#type {
-        PathType::ReplaceFullPath => full(path.replace_full_path.as_deref(), names),
-        PathType::ReplacePrefixMatch => prefix(path.replace_prefix_match.as_deref(), names),
-    });
-    let status = change.status_code.unwrap_or(302);
-    let status = u16::try_from(status)
-        .ok()
-        .filter(|status| [301, 302, 303, 307, 308].contains(status))
-        .ok_or_else(|| {
-            (
-                RefusalCause::Unsupported,
-                format!("status code {status} is no redirect; use 301, 302, 303, 307 or 308"),
-            )
-        })?;
-    let port = change.port.map(|port| {
-        u16::try_from(port).map_err(|_| (RefusalCause::Invalid, format!("port {port} is not between 1 and 65535")))
-    });
-    Ok(Redirect {
-        scheme: change.scheme.as_ref().map(|scheme| match scheme {
-            ApiScheme::Http => Scheme::Http,
-            ApiScheme::Https => Scheme::Https,
-        }),
-        hostname: names.optional(change.hostname.as_deref()),
-        port: port.transpose()?,
-        path: path.transpose()?,
-        status,
-    })
-}
-
-fn rewrite(
-    change: &api::HttpRouteRulesFiltersUrlRewrite,
-    names: &mut Interner,
-) -> Result<Rewrite, (RefusalCause, String)> {
-    use api::HttpRouteRulesFiltersUrlRewritePathType as PathType;
-    let path = change.path.as_ref().map(|path| match path.r#type {
-        PathType::ReplaceFullPath => full(path.replace_full_path.as_deref(), names),
-        PathType::ReplacePrefixMatch => prefix(path.replace_prefix_match.as_deref(), names),
-    });
-    Ok(Rewrite {
-        hostname: names.optional(change.hostname.as_deref()),
-        path: path.transpose()?,
-    })
-}
-
-fn full(path: Option<&str>, names: &mut Interner) -> Result<PathChange, (RefusalCause, String)> {
-    let missing = || {
-        (
-            RefusalCause::Invalid,
-            "type ReplaceFullPath needs the field `replaceFullPath`".to_owned(),
-        )
-    };
-    Ok(PathChange::Full(names.text(path.ok_or_else(missing)?)))
-}
-
-fn prefix(path: Option<&str>, names: &mut Interner) -> Result<PathChange, (RefusalCause, String)> {
-    let missing = || {
-        (
-            RefusalCause::Invalid,
-            "type ReplacePrefixMatch needs the field `replacePrefixMatch`".to_owned(),
-        )
-    };
-    Ok(PathChange::Prefix(names.text(path.ok_or_else(missing)?)))
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub struct ServicePort {
 pub enum AppProtocol {
     /// HTTP/1.1, also when nothing is said.
     Http,
+    /// HTTP/1.1 whose connections may become WebSockets.
+    WebSocket,
     /// HTTP/2 in clear text.
     H2c,
     /// Something we do not speak to backends.
@@ -50,11 +52,12 @@ impl Service {
                 port: u16::try_from(port.port).ok()?,
                 protocol: match (port.protocol.as_deref(), port.app_protocol.as_deref()) {
                     (Some(transport), _) if transport != "TCP" => AppProtocol::Unsupported(names.text(transport)),
-                    (_, Some("kubernetes.io/h2c")) => AppProtocol::H2c,
+                    (_, Some("kubernetes.io/h2c" | "grpc")) => AppProtocol::H2c,
+                    (_, Some("kubernetes.io/ws")) => AppProtocol::WebSocket,
                     (_, Some("https" | "kubernetes.io/wss" | "tls")) => {
                         AppProtocol::Unsupported(names.text(port.app_protocol.as_deref().unwrap_or_default()))
                     }
-                    // `http`, `kubernetes.io/ws`, and names of which Kubernetes says only that they mean something to
+                    // `http`, and names of which Kubernetes says only that they mean something to
                     // someone.
                     _ => AppProtocol::Http,
                 },

@@ -16,6 +16,8 @@ pub struct EndpointSlice {
     pub ports: Box<[SlicePort]>,
     /// Ready addresses. Slices of type FQDN have none: Kubernetes gives them no meaning for routing.
     pub addresses: Box<[IpAddr]>,
+    /// Addresses that are about to leave and still answer: used where none is ready.
+    pub leaving: Box<[IpAddr]>,
 }
 
 /// A port of a slice.
@@ -43,21 +45,26 @@ impl EndpointSlice {
             port: port.port.and_then(|port| u16::try_from(port).ok()),
         });
         let ports = ports.collect();
-        let is_ready = |endpoint: &&api::discovery::Endpoint| {
+        let is_ready = |endpoint: &api::discovery::Endpoint| {
             // An unset `ready` means ready, as the API says.
-            endpoint
-                .conditions
-                .as_ref()
-                .and_then(|conditions| conditions.ready)
-                .unwrap_or(true)
+            let conditions = endpoint.conditions.as_ref();
+            conditions.and_then(|conditions| conditions.ready).unwrap_or(true)
         };
-        let endpoints = slice.endpoints.iter().flatten().filter(is_ready);
-        let addresses = endpoints.flat_map(|endpoint| endpoint.addresses.iter());
-        let addresses = addresses.filter_map(|address| address.parse().ok()).collect();
+        let is_leaving = |endpoint: &api::discovery::Endpoint| {
+            let conditions = endpoint.conditions.as_ref();
+            conditions
+                .is_some_and(|conditions| conditions.serving == Some(true) && conditions.terminating == Some(true))
+        };
+        let collect = |is_meant: &dyn Fn(&api::discovery::Endpoint) -> bool| {
+            let endpoints = slice.endpoints.iter().flatten().filter(|endpoint| is_meant(endpoint));
+            let addresses = endpoints.flat_map(|endpoint| endpoint.addresses.iter());
+            addresses.filter_map(|address| address.parse().ok()).collect()
+        };
         Self {
             service,
             ports,
-            addresses,
+            addresses: collect(&is_ready),
+            leaving: collect(&|endpoint| !is_ready(endpoint) && is_leaving(endpoint)),
         }
     }
 }

@@ -6,13 +6,13 @@
 use gatewright_api::{Kind, Object, ObjectName};
 
 use super::World;
-use crate::object::{Config, Gateway, GatewayClass, HttpRoute, Refusal};
+use crate::object::{Config, Gateway, GatewayClass, Refusal, Route, RouteKind};
 
 /// So much of an error is shown; it may quote what it could not read.
 const LONGEST_ERROR: usize = 1000;
 
 impl World {
-    /// Takes in an object that cannot be read. A GatewayClass, a Gateway and an HTTPRoute show the error; a GatewayConfig
+    /// Takes in an object that cannot be read. A GatewayClass, a Gateway and a route show the error; a GatewayConfig
     /// leaves its last good settings in force; other kinds count as absent. It is deleted like any other.
     pub fn apply_invalid(&mut self, name: &ObjectName, salvaged: Option<&Object>, error: &str) {
         let key = self.names.key(&name.namespace, &name.name);
@@ -30,9 +30,14 @@ impl World {
                 self.put_gateway(&key, Some(Gateway { refusals, ..gateway }));
             }
             (Kind::HttpRoute, Some(Object::HttpRoute(route))) => {
-                let route = HttpRoute::reduce(route, &mut self.names);
+                let route = Route::of_http(route, &mut self.names);
                 let refusals = Box::new([refusal]);
-                self.put_route(&key, Some(HttpRoute { refusals, ..route }));
+                self.put_route(key, RouteKind::Http, Some(Route { refusals, ..route }));
+            }
+            (Kind::GrpcRoute, Some(Object::GrpcRoute(route))) => {
+                let route = Route::of_grpc(route, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_route(key, RouteKind::Grpc, Some(Route { refusals, ..route }));
             }
             (Kind::GatewayConfig, _) => {
                 let refusals = Box::new([refusal]);

@@ -9,7 +9,9 @@ use super::{HeldConfig, Standing};
 use crate::{
     Key, World,
     desired::OwnedName,
-    object::{Config, EndpointSlice, EntryService, Gateway, GatewayClass, HttpRoute, Refusal, Service},
+    object::{
+        Config, EndpointSlice, EntryService, Gateway, GatewayClass, Refusal, Route, RouteKey, RouteKind, Service,
+    },
     resolve::Granted,
 };
 
@@ -47,13 +49,13 @@ impl World {
         self.gateways.iter()
     }
 
-    /// An HTTPRoute.
-    pub fn route(&self, key: &Key) -> Option<&Arc<HttpRoute>> {
+    /// A route.
+    pub fn route(&self, key: &RouteKey) -> Option<&Arc<Route>> {
         self.routes.get(key)
     }
 
-    /// All HTTPRoutes.
-    pub fn routes(&self) -> impl Iterator<Item = (&Key, &Arc<HttpRoute>)> {
+    /// All routes.
+    pub fn routes(&self) -> impl Iterator<Item = (&RouteKey, &Arc<Route>)> {
         self.routes.iter()
     }
 
@@ -104,27 +106,30 @@ impl World {
     }
 
     /// The routes that name a Gateway as parent.
-    pub fn routes_of_gateway(&self, gateway: &Key) -> impl Iterator<Item = &Key> {
+    pub fn routes_of_gateway(&self, gateway: &Key) -> impl Iterator<Item = &RouteKey> {
         self.index.gateway_routes.get(gateway)
     }
 
-    /// The routes that name a Service as backend.
-    pub fn routes_of_service(&self, service: &Key) -> impl Iterator<Item = &Key> {
+    /// The routes that name a Service, be it as backend, as mirror or for authorisation.
+    pub fn routes_of_service(&self, service: &Key) -> impl Iterator<Item = &RouteKey> {
         self.index.service_routes.get(service)
     }
 
     /// The routes in a namespace.
-    pub fn routes_in(&self, namespace: &Text) -> impl Iterator<Item = &Key> {
-        let first = Key {
-            namespace: namespace.clone(),
-            name: "".into(),
+    pub fn routes_in(&self, namespace: &Text) -> impl Iterator<Item = &RouteKey> {
+        let first = RouteKey {
+            key: Key {
+                namespace: namespace.clone(),
+                name: "".into(),
+            },
+            kind: RouteKind::Http,
         };
         let rest = self
             .routes
             .range((Bound::Included(first), Bound::Unbounded))
             .map(|(key, _)| key);
         let namespace = namespace.clone();
-        rest.take_while(move |key| key.namespace == namespace)
+        rest.take_while(move |route| route.key.namespace == namespace)
     }
 
     /// The Gateways that name a Secret.
@@ -143,7 +148,7 @@ impl World {
     }
 
     /// The routes of other namespaces that refer into this one.
-    pub fn foreign_routes(&self, namespace: &Text) -> impl Iterator<Item = &Key> {
+    pub fn foreign_routes(&self, namespace: &Text) -> impl Iterator<Item = &RouteKey> {
         self.index.foreign_routes.get(namespace)
     }
 

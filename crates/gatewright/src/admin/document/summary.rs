@@ -1,6 +1,5 @@
 //! What a table shows of each object: what is declared, and whether its conditions hold.
 
-use gatewright_api::Kind;
 use gatewright_plan::StatusKey;
 use gatewright_world::{
     desired::{Condition, ConditionKind, State, Status},
@@ -146,7 +145,7 @@ impl RouteSummary {
             return None;
         };
         let parents = match &shown.status {
-            Some(Status::HttpRoute(status)) => &status.parents[..],
+            Some(Status::Route(status)) => &status.parents[..],
             _ => &[],
         };
         let parents = route.parents.iter().map(|parent| {
@@ -169,7 +168,7 @@ impl RouteSummary {
                 resolved_refs: verdict(conditions, ConditionKind::ResolvedRefs),
             }
         });
-        debug_assert_eq!(id.kind, Kind::HttpRoute);
+        debug_assert!(id.kind.is_route());
         Some(Self {
             kind: id.kind.as_str().to_owned(),
             namespace: id.key.namespace.to_string(),

@@ -42,7 +42,7 @@ fn remains(kind: Kind, value: &Value) -> Option<Map<String, Value>> {
     let spec = match kind {
         Kind::GatewayClass => json!({ "controllerName": spec.get("controllerName")? }),
         Kind::Gateway => json!({ "gatewayClassName": spec.get("gatewayClassName")?, "listeners": [] }),
-        Kind::HttpRoute => {
+        Kind::HttpRoute | Kind::GrpcRoute => {
             let parents = spec.get("parentRefs").and_then(Value::as_array);
             let parents = parents.into_iter().flatten().filter(|parent| is_readable(parent));
             json!({ "parentRefs": parents.collect::<Vec<_>>() })

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use ahash::AHashMap;
-use gatewright_api::{Kind, ObjectName};
+use gatewright_api::ObjectName;
 use tokio::time::Instant;
 
 use super::OwnedName;
@@ -73,7 +73,7 @@ impl Queue {
     fn ready(&mut self, job: Job) {
         self.places.insert(job.clone(), Place::Ready);
         match &job {
-            Job::Status(name) if name.kind == Kind::HttpRoute => self.routine.push_back(job),
+            Job::Status(name) if name.kind.is_route() => self.routine.push_back(job),
             _ => self.urgent.push_back(job),
         }
     }

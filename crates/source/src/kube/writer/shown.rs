@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 /// The fingerprint of what is ours in a status, times left out. Holds within this process only.
 pub(crate) fn fingerprint(kind: Kind, status: &Value, controller: &str) -> u64 {
     let mut hasher = ahash::AHasher::default();
-    if kind == Kind::HttpRoute {
+    if kind.is_route() {
         let ours = entries(status).filter(|entry| is_ours(entry, controller));
         hash_set(ours, &mut hasher);
     } else {
@@ -36,7 +36,7 @@ pub(crate) fn fingerprint(kind: Kind, status: &Value, controller: &str) -> u64 {
 /// Whether anything in a status is ours.
 pub(crate) fn has_ours(kind: Kind, status: &Value, controller: &str) -> bool {
     match kind {
-        Kind::HttpRoute => entries(status).any(|entry| is_ours(entry, controller)),
+        _ if kind.is_route() => entries(status).any(|entry| is_ours(entry, controller)),
         _ => status.as_object().is_some_and(|fields| !fields.is_empty()),
     }
 }
@@ -44,7 +44,7 @@ pub(crate) fn has_ours(kind: Kind, status: &Value, controller: &str) -> bool {
 /// Whether a status says nothing.
 pub(crate) fn is_blank(kind: Kind, status: &Value) -> bool {
     match kind {
-        Kind::HttpRoute => entries(status).next().is_none(),
+        _ if kind.is_route() => entries(status).next().is_none(),
         _ => status.as_object().is_none_or(Map::is_empty),
     }
 }
@@ -52,7 +52,7 @@ pub(crate) fn is_blank(kind: Kind, status: &Value) -> bool {
 /// The status to write: ours as wanted, everything else as shown. A condition that keeps its state keeps its time.
 pub(crate) fn merge(kind: Kind, shown: &Value, wanted: &Value, controller: &str, now: &str) -> Value {
     match kind {
-        Kind::HttpRoute => merge_route(shown, wanted, controller, now),
+        _ if kind.is_route() => merge_route(shown, wanted, controller, now),
         _ => merge_whole(shown, wanted, now),
     }
 }

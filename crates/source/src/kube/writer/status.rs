@@ -39,7 +39,7 @@ impl Wish {
     fn rendered(&self, kind: Kind, controller: &str) -> Value {
         match self {
             Self::Status(status, _) => render(status, controller),
-            Self::Nothing if kind == Kind::HttpRoute => json!({ "parents": [] }),
+            Self::Nothing if kind.is_route() => json!({ "parents": [] }),
             Self::Nothing => {
                 let pending = |kind: &str| {
                     json!({
@@ -155,7 +155,7 @@ fn due(shared: &Shared, name: &ObjectName) -> Option<(Wish, Seen)> {
 fn is_shown(kind: Kind, wish: &Wish, current: &Seen) -> bool {
     match wish {
         Wish::Status(_, fingerprint) => current.ours == *fingerprint,
-        Wish::Nothing => kind == Kind::HttpRoute && !current.has_ours,
+        Wish::Nothing => kind.is_route() && !current.has_ours,
     }
 }
 

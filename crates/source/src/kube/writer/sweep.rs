@@ -121,7 +121,7 @@ async fn compare_statuses(shared: &Shared, kind: Kind) -> Result<Vec<ObjectName>
     let namespaces = &shared.settings.namespaces;
     // The same places that the watch reads.
     let places = match kind {
-        Kind::HttpRoute if !namespaces.is_empty() => namespaces.iter().cloned().map(Some).collect(),
+        _ if kind.is_route() && !namespaces.is_empty() => namespaces.iter().cloned().map(Some).collect(),
         _ if kind.is_namespaced() => reach(&shared.cluster.client(), &resource, namespaces).await,
         _ => vec![None],
     };

@@ -50,7 +50,7 @@ pub fn gateway_label(gateway: &str) -> String {
 }
 
 /// Half of a SHA-256 in 26 letters and digits: nobody can find two names that share it.
-fn short_digest(text: &str) -> String {
+pub(crate) fn short_digest(text: &str) -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let digest = digest(&SHA256, text.as_bytes());
     let mut bits = digest

@@ -1,15 +1,19 @@
 use serde_json::{Value, json};
 
+use gatewright_ir::{AuthProtocol, Listed, PathChange, Redirect, Rewrite, Scheme};
+
 use super::*;
 
-fn read(filters: Value) -> Result<Option<Box<Filters>>, Refusal> {
+fn read(filters: Value) -> Result<Option<Box<RouteFilters>>, Refusal> {
     let filters: Vec<Filter> = serde_json::from_value(filters).unwrap();
     reduce(&filters, "filters", &mut Interner::default())
 }
 
 fn headers(change: &Value) -> Result<HeaderChange, Refusal> {
     let filters = read(json!([{"type": "RequestHeaderModifier", "requestHeaderModifier": change}]))?;
-    Ok(filters.and_then(|filters| filters.request_headers).unwrap_or_default())
+    Ok(filters
+        .and_then(|filters| filters.plain.request_headers)
+        .unwrap_or_default())
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(Text, Text)> {
@@ -76,7 +80,7 @@ fn headers_that_frame_a_message_stay_the_proxy_s() {
 fn redirects_are_read_with_their_defaults() {
     let redirect = |value: Value| {
         let filters = read(json!([{"type": "RequestRedirect", "requestRedirect": value}]))?;
-        Ok::<_, Refusal>(filters.and_then(|filters| filters.redirect))
+        Ok::<_, Refusal>(filters.and_then(|filters| filters.plain.redirect))
     };
     let empty = Redirect {
         scheme: None,
@@ -135,7 +139,7 @@ fn rewrites_are_read() {
         hostname: Some("a.com".into()),
         path: Some(PathChange::Prefix("/x".into())),
     };
-    assert_eq!(filters.rewrite, Some(expected));
+    assert_eq!(filters.plain.rewrite, Some(expected));
 }
 
 #[test]
@@ -144,13 +148,17 @@ fn a_filter_that_cannot_be_honoured_is_refused_where_it_stands() {
     let backend = json!({"name": "web", "port": 80});
     let table = [
         (
-            json!({"type": "RequestMirror", "requestMirror": {"backendRef": backend}}),
-            RefusalCause::Unsupported,
+            json!({"type": "RequestMirror", "requestMirror": {"backendRef": backend, "percent": 101}}),
+            RefusalCause::Invalid,
         ),
-        (json!({"type": "CORS", "cors": {}}), RefusalCause::Unsupported),
         (
-            json!({"type": "ExternalAuth", "externalAuth": {"protocol": "HTTP", "backendRef": backend, "http": {}}}),
-            RefusalCause::Unsupported,
+            json!({"type": "CORS", "cors": {"allowOrigins": ["www.a.com"]}}),
+            RefusalCause::Invalid,
+        ),
+        (
+            json!({"type": "ExternalAuth", "externalAuth": {
+                "protocol": "HTTP", "backendRef": backend, "http": {"path": "/a/../b"}}}),
+            RefusalCause::Invalid,
         ),
         (
             json!({"type": "ExtensionRef", "extensionRef": {"group": "example.com", "kind": "Limit", "name": "x"}}),
@@ -174,15 +182,93 @@ fn a_rule_does_not_both_redirect_and_rewrite() {
 }
 
 #[test]
-fn backends_change_headers_and_nothing_else() {
+fn backends_have_every_filter_of_a_rule() {
     let read = |filter: Value| {
         let filters: Vec<api::HttpRouteRulesBackendRefsFilters> = serde_json::from_value(json!([filter])).unwrap();
-        reduce_for_backend(&filters, "filters", &mut Interner::default())
+        *reduce_for_backend(&filters, "filters", &mut Interner::default())
+            .unwrap()
+            .unwrap()
     };
     let change = json!({"set": [{"name": "X-A", "value": "1"}]});
-    let filters = read(json!({"type": "ResponseHeaderModifier", "responseHeaderModifier": change})).unwrap();
-    let headers = filters.and_then(|filters| filters.response_headers).unwrap();
-    assert_eq!(headers.set, pairs(&[("x-a", "1")]));
-    let redirect = read(json!({"type": "RequestRedirect", "requestRedirect": {"hostname": "a.com"}}));
-    assert_eq!(redirect.unwrap_err().cause, RefusalCause::Unsupported);
+    let filters = read(json!({"type": "ResponseHeaderModifier", "responseHeaderModifier": change}));
+    assert_eq!(filters.plain.response_headers.unwrap().set, pairs(&[("x-a", "1")]));
+    let filters = read(json!({"type": "RequestRedirect", "requestRedirect": {"hostname": "a.com"}}));
+    assert_eq!(filters.plain.redirect.unwrap().hostname.as_deref(), Some("a.com"));
+    let filters = read(json!({"type": "URLRewrite", "urlRewrite": {"hostname": "a.com"}}));
+    assert_eq!(filters.plain.rewrite.unwrap().hostname.as_deref(), Some("a.com"));
+}
+
+#[test]
+fn mirrors_are_read_one_by_one_with_their_share() {
+    let mirror = |share: Value| {
+        let mut mirror = json!({"backendRef": {"name": "copy", "port": 80}});
+        mirror
+            .as_object_mut()
+            .unwrap()
+            .extend(share.as_object().unwrap().clone());
+        json!({"type": "RequestMirror", "requestMirror": mirror})
+    };
+    let filters = read(json!([
+        mirror(json!({})),
+        mirror(json!({"percent": 20})),
+        mirror(json!({"fraction": {"numerator": 1, "denominator": 3}})),
+        mirror(json!({"fraction": {"numerator": 7}})),
+    ]));
+    let shares: Vec<(u32, u32)> = filters
+        .unwrap()
+        .unwrap()
+        .mirrors
+        .iter()
+        .map(|mirror| (mirror.share.numerator, mirror.share.denominator))
+        .collect();
+    assert_eq!(shares, [(1, 1), (20, 100), (1, 3), (7, 100)]);
+}
+
+#[test]
+fn cross_origin_sharing_is_read_as_it_is_written() {
+    let cors = |value: Value| {
+        let filters = read(json!([{"type": "CORS", "cors": value}])).unwrap().unwrap();
+        *filters.plain.cors.unwrap()
+    };
+    let full = cors(json!({
+        "allowOrigins": ["https://www.foo.com", "https://*.bar.com"],
+        "allowMethods": ["GET", "OPTIONS"],
+        "allowHeaders": ["X-A", "x-b"],
+        "exposeHeaders": ["*"],
+        "allowCredentials": true,
+        "maxAge": 3600,
+    }));
+    assert_eq!(full.origins.len(), 2);
+    assert!(full.credentials && full.origins[1].matches("https://www.bar.com"));
+    assert_eq!(full.methods, Listed::These(["GET".into(), "OPTIONS".into()].into()));
+    assert_eq!(full.request_headers, Listed::These(["X-A".into(), "x-b".into()].into()));
+    assert_eq!(full.exposed_headers, Listed::All);
+    assert_eq!(full.max_age.as_secs(), 3600);
+    let empty = cors(json!({}));
+    assert!(empty.origins.is_empty() && !empty.credentials && empty.max_age.as_secs() == 5);
+    assert_eq!(empty.methods, Listed::These(Box::new([])));
+}
+
+#[test]
+fn external_authorisation_is_read_and_stands_alone() {
+    let auth = |value: Value| json!({"type": "ExternalAuth", "externalAuth": value});
+    let backend = json!({"name": "auth", "port": 80});
+    let http = auth(
+        json!({"protocol": "HTTP", "backendRef": backend, "forwardBody": {"maxSize": 100}, "http": {
+        "path": "/check/", "allowedHeaders": ["X-B", "X-A"], "allowedResponseHeaders": ["X-User"]}}),
+    );
+    let filters = read(json!([http])).unwrap().unwrap();
+    let expected = AuthProtocol::Http {
+        path: "/check".into(),
+        request_headers: ["x-a".into(), "x-b".into()].into(),
+        response_headers: Some(["x-user".into()].into()),
+    };
+    let read_auth = filters.auth.unwrap();
+    assert_eq!((read_auth.protocol, read_auth.max_body), (expected, Some(100)));
+    let grpc =
+        auth(json!({"protocol": "GRPC", "backendRef": backend, "grpc": {"allowedHeaders": []}, "forwardBody": {}}));
+    let read_auth = read(json!([grpc])).unwrap().unwrap().auth.unwrap();
+    let everything = AuthProtocol::Grpc { request_headers: None };
+    assert_eq!((read_auth.protocol, read_auth.max_body), (everything, None));
+    assert_eq!(read(json!([grpc, http])).unwrap_err().cause, RefusalCause::Unsupported);
 }

@@ -18,9 +18,10 @@ fn a_port_speaks_what_its_protocols_say() {
         (json!({}), AppProtocol::Http),
         (json!({"protocol": "TCP"}), AppProtocol::Http),
         (json!({"appProtocol": "http"}), AppProtocol::Http),
-        (json!({"appProtocol": "kubernetes.io/ws"}), AppProtocol::Http),
+        (json!({"appProtocol": "kubernetes.io/ws"}), AppProtocol::WebSocket),
         (json!({"appProtocol": "example.com/own"}), AppProtocol::Http),
         (json!({"appProtocol": "kubernetes.io/h2c"}), AppProtocol::H2c),
+        (json!({"appProtocol": "grpc"}), AppProtocol::H2c),
         (json!({"appProtocol": "https"}), unsupported("https")),
         (
             json!({"appProtocol": "kubernetes.io/wss"}),

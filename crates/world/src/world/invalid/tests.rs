@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{ConfigStanding, Key};
+use crate::{ConfigStanding, Key, object::RouteKey};
 
 fn object(kind: Kind, value: Value) -> Object {
     Object::from_value(kind, value).unwrap()
@@ -27,10 +27,14 @@ fn what_was_salvaged_says_whose_an_object_is_and_the_error_stays_with_it() {
         world.apply_invalid(&object.name(), Some(object), "missing field `port`");
     }
     let key = Key::new("a", "x");
+    let route_key = RouteKey {
+        key: key.clone(),
+        kind: RouteKind::Http,
+    };
     let expected = "cannot be read: missing field `port`";
     let read = world.gateway(&key).unwrap();
     assert_eq!((read.meta.generation, &*read.refusals[0].message), (7, expected));
-    assert_eq!(world.route(&key).unwrap().refusals[0].message, expected);
+    assert_eq!(world.route(&route_key).unwrap().refusals[0].message, expected);
     assert_eq!(world.routes_of_gateway(&Key::new("a", "gw")).count(), 1);
     let class = world.class(&"c".into()).unwrap();
     assert_eq!(class.refusal.as_ref().unwrap().message, expected);
@@ -40,7 +44,7 @@ fn what_was_salvaged_says_whose_an_object_is_and_the_error_stays_with_it() {
     world.apply(&gateway);
     assert!(world.gateway(&key).unwrap().refusals.is_empty(), "it has been mended");
     world.delete(&route.name());
-    assert!(world.route(&key).is_none());
+    assert!(world.route(&route_key).is_none());
 }
 
 #[test]

@@ -1,13 +1,15 @@
 use gatewright_api::{Kind, Object};
 use serde_json::{Value, json};
 
+use gatewright_ir::Carrier;
+
 use super::*;
 use crate::object::RefusalCause;
 
-fn reduce(spec: &Value) -> HttpRoute {
+fn reduce(spec: &Value) -> Route {
     let value = json!({"metadata": {"namespace": "a", "name": "r"}, "spec": spec});
     match Object::from_value(Kind::HttpRoute, value).unwrap() {
-        Object::HttpRoute(route) => HttpRoute::reduce(&route, &mut Interner::default()),
+        Object::HttpRoute(route) => Route::of_http(&route, &mut Interner::default()),
         other => panic!("{other:?} is no HTTPRoute"),
     }
 }
@@ -108,6 +110,7 @@ fn every_kind_of_match_is_read() {
         // Of equal names the first counts; those of headers compare without case, those of parameters with it.
         headers: [field("x-one", "1"), pattern].into(),
         query: [field("Q", "1"), field("q", "2")].into(),
+        grpc: None,
     };
     assert_eq!(*rule.matches, [expected]);
 }
@@ -146,7 +149,10 @@ fn backends_keep_their_weight_and_default_to_services() {
     let read: Vec<_> = rule
         .backends
         .iter()
-        .map(|backend| (&*backend.group, &*backend.kind, backend.port, backend.weight))
+        .map(|backend| {
+            let service = &backend.service;
+            (&*service.group, &*service.kind, service.port, backend.weight)
+        })
         .collect();
     let expected = [
         ("", "Service", Some(80), 1),
@@ -154,7 +160,7 @@ fn backends_keep_their_weight_and_default_to_services() {
         ("example.com", "Bucket", None, 1_000_000),
     ];
     assert_eq!(read, expected);
-    assert_eq!(rule.backends[1].namespace.as_deref(), Some("x"));
+    assert_eq!(rule.backends[1].service.namespace.as_deref(), Some("x"));
 }
 
 #[test]
@@ -194,23 +200,90 @@ fn timeouts_of_zero_are_no_limits_and_other_texts_are_refused() {
 }
 
 #[test]
-fn what_a_rule_asks_for_and_does_not_get_is_refused() {
-    let mirror = json!([{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "a", "port": 80}}}]);
-    let rewrite = json!([{"type": "URLRewrite", "urlRewrite": {"hostname": "a.com"}}]);
-    let table = [
-        (json!({"retry": {"attempts": 2}}), "retry"),
-        (json!({"sessionPersistence": {}}), "sessionPersistence"),
-        (json!({ "filters": mirror }), "filters[0]"),
-        (
-            json!({"backendRefs": [{"name": "a", "port": 80}, {"name": "b", "port": 80, "filters": rewrite}]}),
-            "backendRefs[1].filters",
-        ),
-    ];
-    for (value, field) in table {
-        let field = format!("spec.rules[0].{field}");
-        assert_eq!(
-            refused(&rule(&value).refusals),
-            [(field.as_str(), RefusalCause::Unsupported)]
-        );
+fn retries_are_read_with_defaults_for_what_is_left_out() {
+    let retry = |value: Value| rule(&json!({ "retry": value }));
+    let full = retry(json!({"codes": [503, 500, 503], "attempts": 4, "backoff": "100ms"}));
+    let expected = Retry {
+        codes: [500, 503].into(),
+        attempts: 4,
+        backoff: Duration::from_millis(100),
+    };
+    assert_eq!((full.retry.as_deref(), full.refusals.len()), (Some(&expected), 0));
+    let empty = Retry {
+        codes: Box::new([]),
+        attempts: DEFAULT_ATTEMPTS,
+        backoff: DEFAULT_BACKOFF,
+    };
+    assert_eq!(retry(json!({})).retry.as_deref(), Some(&empty));
+    for (value, field, cause) in [
+        (json!({"codes": [500, 200]}), "codes[1]", RefusalCause::Invalid),
+        (json!({"attempts": 101}), "attempts", RefusalCause::Unsupported),
+        (json!({"backoff": "soon"}), "backoff", RefusalCause::Invalid),
+    ] {
+        let field = format!("spec.rules[0].retry.{field}");
+        assert_eq!(refused(&retry(value).refusals), [(field.as_str(), cause)]);
     }
+}
+
+#[test]
+fn sessions_are_read_and_have_a_name_of_their_own() {
+    let session = |value: Value| rule(&json!({ "sessionPersistence": value }));
+    let read = |value: Value| *session(value).session.unwrap();
+    let hour = Some(Duration::from_secs(3600));
+    let cookie = read(json!({"sessionName": "Shop"}));
+    assert_eq!(
+        (cookie.carrier, &*cookie.name, cookie.absolute_timeout),
+        (Carrier::SessionCookie, "Shop", None)
+    );
+    let lasting = json!({"absoluteTimeout": "1h", "type": "Cookie", "cookieConfig": {"lifetimeType": "Permanent"}});
+    let lasting = read(lasting);
+    assert_eq!(
+        (lasting.carrier, lasting.absolute_timeout),
+        (Carrier::PermanentCookie, hour)
+    );
+    let header = read(json!({"type": "Header", "sessionName": "X-Session"}));
+    assert_eq!((header.carrier, &*header.name), (Carrier::Header, "x-session"));
+    let both = reduce(&json!({"rules": [{"sessionPersistence": {}}, {"sessionPersistence": {}}]}));
+    let names: Vec<_> = both
+        .rules
+        .iter()
+        .map(|rule| rule.session.clone().unwrap().name)
+        .collect();
+    assert!(names[0] != names[1] && names[0].starts_with("gatewright-"), "{names:?}");
+    for (value, field, cause) in [
+        (json!({"sessionName": "a b"}), "sessionName", RefusalCause::Invalid),
+        (
+            json!({"type": "Header", "sessionName": "Host"}),
+            "sessionName",
+            RefusalCause::Unsupported,
+        ),
+        (
+            json!({"absoluteTimeout": "0s"}),
+            "absoluteTimeout",
+            RefusalCause::Invalid,
+        ),
+        (
+            json!({"cookieConfig": {"lifetimeType": "Permanent"}}),
+            "absoluteTimeout",
+            RefusalCause::Invalid,
+        ),
+    ] {
+        let field = format!("spec.rules[0].sessionPersistence.{field}");
+        assert_eq!(refused(&session(value).refusals), [(field.as_str(), cause)]);
+    }
+}
+
+#[test]
+fn everything_that_a_route_refers_to_is_known() {
+    let mirror =
+        |name: &str| json!({"type": "RequestMirror", "requestMirror": {"backendRef": {"name": name, "port": 80}}});
+    let auth = json!({"type": "ExternalAuth", "externalAuth": {
+        "protocol": "HTTP", "http": {}, "backendRef": {"name": "auth", "namespace": "x", "port": 80}}});
+    let route = reduce(&json!({"rules": [{
+        "filters": [mirror("one"), mirror("two"), auth],
+        "backendRefs": [{"name": "web", "port": 80, "filters": [mirror("three")]}],
+    }]}));
+    let own = "a".into();
+    let services: Vec<String> = route.services().map(|service| service.key(&own).to_string()).collect();
+    assert_eq!(services, ["a/one", "a/two", "x/auth", "a/web", "a/three"]);
 }

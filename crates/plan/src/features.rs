@@ -1,0 +1,63 @@
+//! The features of Gateway API that we support, by the names of the conformance suite.
+//!
+//! Shown in the status of every GatewayClass of ours: the suite reads it there, and runs what it names. A name stands here
+//! exactly when its tests pass.
+
+/// In alphabetical order, as the specification demands; at most 64.
+///
+/// Left out: `BackendTLSPolicy` and `BackendTLSPolicySANValidation`, `GatewayBackendClientCertificate`,
+/// `GatewayFrontendClientCertificateValidation` and its insecure fallback (no TLS to backends and no client certificates
+/// yet), `ListenerSet`, everything of TLSRoute, TCPRoute and UDPRoute, and everything of a mesh, which this is not.
+pub(crate) const SUPPORTED: &[&str] = &[
+    "GRPCRoute",
+    "GRPCRouteNamedRouteRule",
+    "Gateway",
+    "GatewayAddressEmpty",
+    "GatewayHTTPListenerIsolation",
+    "GatewayHTTPSListenerDetectMisdirectedRequests",
+    "GatewayInfrastructurePropagation",
+    "GatewayPort8080",
+    "GatewayStaticAddresses",
+    "HTTPRoute",
+    "HTTPRoute303RedirectStatusCode",
+    "HTTPRoute307RedirectStatusCode",
+    "HTTPRoute308RedirectStatusCode",
+    "HTTPRouteBackendProtocolH2C",
+    "HTTPRouteBackendProtocolWebSocket",
+    "HTTPRouteBackendRequestHeaderModification",
+    "HTTPRouteBackendTimeout",
+    "HTTPRouteCORS",
+    "HTTPRouteDestinationPortMatching",
+    "HTTPRouteHostRewrite",
+    "HTTPRouteMethodMatching",
+    "HTTPRouteNamedRouteRule",
+    "HTTPRouteParentRefPort",
+    "HTTPRoutePathRedirect",
+    "HTTPRoutePathRewrite",
+    "HTTPRoutePortRedirect",
+    "HTTPRouteQueryParamMatching",
+    "HTTPRouteRequestMirror",
+    "HTTPRouteRequestMultipleMirrors",
+    "HTTPRouteRequestPercentageMirror",
+    "HTTPRouteRequestTimeout",
+    "HTTPRouteResponseHeaderModification",
+    "HTTPRouteRetry",
+    "HTTPRouteRetryBackendTimeout",
+    "HTTPRouteRetryConnectionError",
+    "HTTPRouteSchemeRedirect",
+    "ReferenceGrant",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::SUPPORTED;
+
+    #[test]
+    fn the_list_is_one_that_the_api_server_takes() {
+        assert!(
+            SUPPORTED.is_sorted_by(|left, right| left < right),
+            "not in order, or one stands there twice"
+        );
+        assert!(SUPPORTED.len() <= 64);
+    }
+}
