@@ -17,6 +17,7 @@ use std::{
 use arc_swap::ArcSwap;
 use axum::Router;
 use gatewright_api::config::Entry;
+use gatewright_ir::SessionKey;
 use gatewright_plan::PlanSettings;
 use gatewright_proxy::{Proxy, ProxySettings};
 use gatewright_source::files::{self, FilesError, Rescan, WatchOptions};
@@ -70,6 +71,7 @@ impl AppSettings {
                 host_addresses,
                 allow_local_backends,
                 default_entry,
+                session_key: session_key(),
             },
             workers: args.workers,
             admin: args.admin,
@@ -77,6 +79,20 @@ impl AppSettings {
             metrics: args.metrics_bind_address,
         }
     }
+}
+
+/// A secret of this process for the tokens of session persistence.
+fn session_key() -> SessionKey {
+    let mut secret = [0; 32];
+    // It fails only where the operating system has no randomness, and then TLS would not work either.
+    if rustls::crypto::aws_lc_rs::default_provider()
+        .secure_random
+        .fill(&mut secret)
+        .is_err()
+    {
+        tracing::error!("no randomness: tokens of session persistence can be forged");
+    }
+    SessionKey::new(secret)
 }
 
 /// The running process.

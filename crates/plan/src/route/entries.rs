@@ -134,33 +134,33 @@ impl Maker<'_> {
             Backend {
                 weight: *weight,
                 target: self.references.target(service, self.traffic),
-                filters: filters.as_deref().map(|filters| self.filters(filters)),
+                filters: filters.as_deref().map(|filters| Box::new(self.filters(filters))),
             }
         });
         let backends = backends.collect();
         Rule {
             origin: self.origin.clone(),
             name: name.clone(),
-            filters: filters.as_deref().map(|filters| self.filters(filters)),
+            filters: filters.as_deref().map(|filters| Box::new(self.filters(filters))),
             backends,
             timeouts: *timeouts,
             retry: retry.as_deref().cloned(),
-            session: session.as_deref().map(|session| self.session(session)),
+            session: session.as_deref().map(|session| Box::new(self.session(session))),
         }
     }
 
-    fn filters(&mut self, declared: &RouteFilters) -> Box<Filters> {
+    fn filters(&mut self, declared: &RouteFilters) -> Filters {
         let RouteFilters { plain, mirrors, auth } = declared;
         let mirrors = mirrors.iter().map(|mirror| Mirror {
             target: self.references.target(&mirror.service, self.traffic),
             share: mirror.share,
         });
         let mirrors = mirrors.collect();
-        Box::new(Filters {
+        Filters {
             mirrors,
             auth: auth.as_ref().map(|auth| Box::new(self.auth(auth))),
             ..plain.clone()
-        })
+        }
     }
 
     fn auth(&mut self, declared: &AuthRef) -> ExternalAuth {
@@ -180,19 +180,19 @@ impl Maker<'_> {
         }
     }
 
-    fn session(&self, declared: &SessionPersistence) -> Box<Session> {
+    fn session(&self, declared: &SessionPersistence) -> Session {
         let SessionPersistence {
             carrier,
             name,
             absolute_timeout,
             idle_timeout,
         } = declared;
-        Box::new(Session {
+        Session {
             carrier: *carrier,
             name: name.clone(),
             absolute_timeout: *absolute_timeout,
             idle_timeout: *idle_timeout,
             key: self.settings.session_key.clone(),
-        })
+        }
     }
 }

@@ -91,7 +91,7 @@ fn reduce_rule(rule: &types::GrpcRouteRules, index: usize, metadata: &ObjectMeta
             metadata,
             rule: index,
         };
-        session::reduce(&filters::recast(session, &place)?, rule, &place, names)
+        session::reduce(&filters::recast(session, &place)?, &rule, &place, names)
     });
     let session = or_refused(session.transpose(), &mut refusals);
     RouteRule {

@@ -124,7 +124,7 @@ fn reduce_rule(rule: &types::HttpRouteRules, index: usize, metadata: &ObjectMeta
     };
     let session = session_persistence
         .as_ref()
-        .map(|session| session::reduce(session, place, &field("sessionPersistence"), names));
+        .map(|session| session::reduce(session, &place, &field("sessionPersistence"), names));
     let session = or_refused(session.transpose(), &mut refusals);
     RouteRule {
         name: names.optional(name.as_deref()),

@@ -15,7 +15,7 @@ pub(super) struct Place<'a> {
 
 pub(super) fn reduce(
     session: &types::HttpRouteRulesSessionPersistence,
-    place: Place<'_>,
+    place: &Place<'_>,
     field: &str,
     names: &mut Interner,
 ) -> Result<SessionPersistence, Refusal> {
@@ -52,7 +52,7 @@ pub(super) fn reduce(
         carrier,
         name: match session_name.as_deref().filter(|name| !name.is_empty()) {
             Some(name) => read_name(name, carrier, &format!("{field}.sessionName"), names)?,
-            None => default_name(&place),
+            None => default_name(place),
         },
         absolute_timeout,
         idle_timeout: read(idle_timeout, "idleTimeout")?,

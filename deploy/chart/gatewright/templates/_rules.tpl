@@ -6,10 +6,10 @@ controller with exactly these rights, and fails where one is missing and where o
 {{/* On objects in namespaces: everywhere by a ClusterRole, or in some namespaces by a Role in each. */}}
 {{- define "gatewright.rulesInNamespaces" -}}
 - apiGroups: [gateway.networking.k8s.io]
-  resources: [gateways, httproutes]
+  resources: [gateways, grpcroutes, httproutes]
   verbs: [get, list, watch]
 - apiGroups: [gateway.networking.k8s.io]
-  resources: [gateways/status, httproutes/status]
+  resources: [gateways/status, grpcroutes/status, httproutes/status]
   verbs: [patch]
 {{- if .Values.rbac.ownerReferences }}
 - apiGroups: [gateway.networking.k8s.io]

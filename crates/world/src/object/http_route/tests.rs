@@ -229,7 +229,7 @@ fn retries_are_read_with_defaults_for_what_is_left_out() {
 fn sessions_are_read_and_have_a_name_of_their_own() {
     let session = |value: Value| rule(&json!({ "sessionPersistence": value }));
     let read = |value: Value| *session(value).session.unwrap();
-    let hour = Some(Duration::from_secs(3600));
+    let hour = Some(Duration::from_hours(1));
     let cookie = read(json!({"sessionName": "Shop"}));
     assert_eq!(
         (cookie.carrier, &*cookie.name, cookie.absolute_timeout),
