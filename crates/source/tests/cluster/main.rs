@@ -10,6 +10,7 @@
 )]
 
 mod faults;
+mod followed;
 mod gateways;
 mod leading;
 mod outage;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gatewright_api::Kind;
 use gatewright_source::kube::{OwnedKind, OwnedName, OwnedObject, WriterSettings};
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,8 +18,8 @@ use crate::{
 /// What the chart grants in each namespace.
 fn rules_in_namespaces() -> Value {
     json!([
-        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gateways", "httproutes"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gateways/status", "httproutes/status"], "verbs": ["patch"]},
+        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gateways", "httproutes", "grpcroutes"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gateways/status", "httproutes/status", "grpcroutes/status"], "verbs": ["patch"]},
         {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["referencegrants"], "verbs": ["list", "watch"]},
         {"apiGroups": ["gatewright.dev"], "resources": ["gatewayconfigs"], "verbs": ["list", "watch"]},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]},
@@ -117,4 +118,13 @@ async fn rights_in_some_namespaces_are_enough_and_nothing_is_refused() {
     );
     let refused: Vec<_> = asked.iter().filter(|(_, code)| *code == 403).collect();
     assert!(refused.is_empty(), "{refused:#?}");
+
+    // What is refused would have been in the log.
+    let tenant = plane.cluster_as(TENANT).await.client();
+    let refusal = api(&tenant, Kind::Service, "").list(&ListParams::default()).await;
+    assert!(refusal.is_err());
+    support::eventually("the refusal is in the log", async || {
+        plane.asked().contains(&("list services ".to_owned(), 403))
+    })
+    .await;
 }
