@@ -13,3 +13,4 @@ mod files;
 mod helm;
 mod page;
 mod rights;
+mod strict;

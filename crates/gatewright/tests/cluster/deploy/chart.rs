@@ -10,7 +10,7 @@ use super::{
 const MANIFESTS: &str = "# Made by `make gen` from deploy/chart: change that, or set its values, instead of this.\n";
 
 /// What Helm renders.
-fn rendered(arguments: &[&str]) -> String {
+pub(super) fn rendered(arguments: &[&str]) -> String {
     let mut all = vec![
         "template",
         "gatewright",

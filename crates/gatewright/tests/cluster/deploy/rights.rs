@@ -14,8 +14,10 @@ use super::{
 };
 use crate::{
     bed::{eventually, holds},
-    namespace::{Namespace, plain_gateway},
+    namespace::{Namespace, of_parent, plain_gateway},
 };
+
+const LABEL: &str = "gateway.networking.k8s.io/gateway-name";
 
 #[test]
 fn the_rights_in_a_whole_cluster_are_all_that_is_needed_and_all_are_used() {
@@ -46,8 +48,9 @@ fn the_rights_in_one_namespace_are_all_that_is_needed_and_all_are_used() {
     let found = audit.read();
     assert_eq!(found.refused, BTreeSet::new());
     assert_eq!(found.borrowed, BTreeSet::new());
+    empty.run("kubectl delete gateway,httproute,grpcroute,deployment --all");
+    empty.run("kubectl delete service/first service/gatewright-second endpointslice/gatewright-third-80-ipv4");
     empty.remove("install-namespaced.yaml");
-    empty.run("kubectl delete deployment,service,gateway,httproute --all");
 }
 
 /// Waits, for some requests come a while after what they are about.
@@ -82,11 +85,23 @@ fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
     let mended = json!({ "spec": { "rules": [{ "backendRefs": [{ "name": "first", "port": 80 }] }] } });
     namespace.patch("httproute", "broken", &mended);
     namespace.until_route("broken", "ResolvedRefs", ("True", "ResolvedRefs"));
+    let path = format!(
+        "/apis/gateway.networking.k8s.io/v1/namespaces/{}/grpcroutes/calls",
+        namespace.name
+    );
+    for (backend, resolved) in [("nobody", "False"), ("first", "True")] {
+        namespace.apply(&grpc_route(backend));
+        eventually("the status of a GRPCRoute", || {
+            let route = empty.bed.get(&path).map_err(|error| error.message)?;
+            holds(of_parent(&route, "ResolvedRefs").0 == resolved, &route["status"])
+        });
+    }
 
     // What others have changed or deleted.
-    namespace.patch("service", "gatewright-first", &json!({ "metadata": { "labels": { "app.kubernetes.io/managed-by": "gatewright", "gateway.networking.k8s.io/gateway-name": "other" } } }));
+    let edited = json!({ "metadata": { "labels": { LABEL: "other" } } });
+    namespace.patch("service", "gatewright-first", &edited);
     namespace.until("service", "gatewright-first", "the name of its Gateway", |service| {
-        service["metadata"]["labels"]["gateway.networking.k8s.io/gateway-name"] == "first"
+        service["metadata"]["labels"][LABEL] == "first"
     });
     namespace.delete("endpointslice", "gatewright-first-80-ipv4");
     namespace.until("endpointslice", "gatewright-first-80-ipv4", "endpoints", |slice| {
@@ -130,6 +145,20 @@ fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
     // The end of a Gateway.
     namespace.delete("gateway", "first");
     namespace.until_gone("service", "gatewright-first");
+}
+
+fn grpc_route(backend: &str) -> String {
+    json!({
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "GRPCRoute",
+        "metadata": { "name": "calls" },
+        "spec": {
+            "parentRefs": [{ "name": "first" }],
+            "hostnames": ["calls.example.com"],
+            "rules": [{ "backendRefs": [{ "name": backend, "port": 80 }] }],
+        },
+    })
+    .to_string()
 }
 
 fn foreign_service(name: &str) -> Value {
