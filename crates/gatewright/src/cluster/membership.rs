@@ -1,7 +1,7 @@
 //! How a replica leaves a cluster without costing a request.
 //!
-//! First it says that it leaves, so that whoever writes takes it out of the Services; if that is itself, it writes that
-//! and hands the writing on. Then it still accepts connections for a moment: those who send them hear of it last.
+//! First it says that it leaves, so that whoever writes takes it out of the Services. Then it still accepts connections for
+//! a moment: those who send them hear of it last. If it is itself the one who writes, it does until then, and hands it on.
 
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 /// What cannot be written in this time is left to the next writer.
 const LONGEST_WRITE: Duration = Duration::from_secs(3);
+/// So much for what others said meanwhile.
+const LONGEST_REST: Duration = Duration::from_secs(1);
 /// A lease that cannot be released in this time runs out by itself.
 const LONGEST_RELEASE: Duration = Duration::from_secs(3);
 
@@ -58,12 +60,17 @@ impl Membership {
     /// Leaves: returns when no more connections are to be expected.
     pub(crate) async fn leave(self, leave: &Leave) {
         leave.asked.cancel();
-        let began = tokio::time::Instant::now();
         let told = async {
             leave.told.cancelled().await;
             self.writer.settled().await;
         };
-        if tokio::time::timeout(LONGEST_WRITE, told).await.is_err() {
+        // The writing is handed on last: of replicas that leave at the same time, none would write that the others do.
+        let ((), told) = tokio::join!(
+            tokio::time::sleep(self.delay),
+            tokio::time::timeout(LONGEST_WRITE, told)
+        );
+        let rest = tokio::time::timeout(LONGEST_REST, self.writer.settled()).await;
+        if told.is_err() || rest.is_err() {
             tracing::warn!("the cluster could not be told everything; the next writer will");
         }
         if tokio::time::timeout(LONGEST_RELEASE, self.lease.release())
@@ -72,6 +79,5 @@ impl Membership {
         {
             tracing::warn!("the lease could not be released; it will run out");
         }
-        tokio::time::sleep_until(began + self.delay).await;
     }
 }

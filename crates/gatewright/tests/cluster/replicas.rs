@@ -266,3 +266,34 @@ fn a_writer_that_hangs_is_replaced_and_does_not_write_when_it_goes_on() {
     assert_eq!(namespace.get("service", "gatewright-door").unwrap(), services);
     assert_eq!(programmed_since(&namespace, "door"), since);
 }
+
+#[test]
+fn no_service_leads_to_replicas_that_all_left_and_those_that_come_find_it_as_it_was() {
+    let bed = shared();
+    let installation = Installation::make(bed, "closing", 2, &[]);
+    let namespace = Namespace::make(bed, "closing");
+    let door = namespace.served("door", "closing");
+    eventually("both replicas behind the Service", || {
+        let found = endpoints(&namespace, "door");
+        holds(found.len() == 2, format!("{found:?}"))
+    });
+    let service = namespace.get("service", "gatewright-door").unwrap();
+    let scale = |count: u32| {
+        let deployment = path("deployment", &installation.namespace, "gatewright");
+        bed.patch(&deployment, &json!({ "spec": { "replicas": count } }))
+            .unwrap();
+        installation.until_ready(count as usize);
+    };
+    scale(0);
+    assert_eq!(
+        endpoints(&namespace, "door"),
+        [""; 0],
+        "their addresses may be others' soon"
+    );
+    scale(2);
+    eventually("an answer", || {
+        let response = get(door, "/")?;
+        holds(response.status == 200, format!("{response:?}"))
+    });
+    assert_eq!(namespace.get("service", "gatewright-door").unwrap(), service);
+}
