@@ -126,9 +126,7 @@ pub(crate) fn everything(
                 (!objects.contains_key(&class))
                     .then(|| Advice::ClassNotFound.finding(format!("GatewayClass {} does not exist", gateway.class)))
             }
-            Declared::Route(route) => route
-                .parents
-                .is_empty()
+            Declared::Route(route) => (route.parents.is_empty() && !route.uses_defaults)
                 .then(|| Advice::NoParent.finding("names no parent, so it attaches to nothing")),
         };
         findings.extend(advice.map(|finding| finding.about(&name)));

@@ -31,7 +31,11 @@ pub(crate) fn of_code(code: Code) -> &'static str {
 /// What to do about a condition.
 pub(crate) fn of_reason(reason: Reason) -> &'static str {
     match reason {
-        Reason::Accepted | Reason::Programmed | Reason::ResolvedRefs | Reason::NoConflicts => "nothing: all is well",
+        Reason::Accepted
+        | Reason::Programmed
+        | Reason::ResolvedRefs
+        | Reason::NoConflicts
+        | Reason::DefaultScope => "nothing: all is well",
         Reason::Pending => "wait a moment; if it stays, look into the log",
         Reason::Invalid => "mend what the other conditions of the object name",
         Reason::InvalidParameters => {

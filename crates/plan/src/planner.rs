@@ -77,6 +77,8 @@ struct Work {
     touched: BTreeSet<Key>,
     /// Those of them whose owned objects may differ: routes make no difference to these.
     moved: BTreeSet<Key>,
+    /// Whether a default Gateway is among them, or one that was.
+    reset_defaults: bool,
     /// Objects of Gateways that are gone or no longer ours.
     abandoned: Vec<(Key, OwnedName)>,
     delta: Delta,
@@ -215,6 +217,7 @@ impl Planner {
             let Some((declared, class)) = declared else {
                 if let Some(old) = old {
                     work.reset.insert(key.clone());
+                    work.reset_defaults |= old.frame.is_default;
                     work.abandoned
                         .extend(old.owned.into_iter().map(|name| (key.clone(), name)));
                 }
@@ -227,6 +230,7 @@ impl Planner {
                 Some(old) if old.frame.attaches_like(&frame) => GatewayPlan { frame, ..old },
                 old => {
                     work.reset.insert(key.clone());
+                    work.reset_defaults |= frame.is_default || old.as_ref().is_some_and(|old| old.frame.is_default);
                     let table = Table::new(frame.listeners.len());
                     let (status, owned) = old.map(|old| (old.status, old.owned)).unwrap_or_default();
                     GatewayPlan {

@@ -6,6 +6,7 @@ mod entries;
 
 use std::sync::Arc;
 
+use gatewright_api::{GATEWAY_GROUP, Kind};
 use gatewright_ir::{Entry, HostPattern};
 use gatewright_world::{
     Key, World,
@@ -19,6 +20,9 @@ use crate::{
     PlanSettings,
     gateway::{Frame, Trouble},
 };
+
+/// Kubernetes shows the status of no more parents.
+const MOST_PARENTS: usize = 32;
 
 /// A route as planned.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +67,7 @@ pub(crate) fn plan(
         generation: route.meta.generation,
         ..RouteStatus::default()
     };
-    let parents: Vec<(&ParentRef, &Frame, Key)> = ours(world, frames, &key.key, route, &mut status);
+    let parents = ours(world, frames, &key.key, route, &mut status);
     if parents.is_empty() {
         return RoutePlan {
             status,
@@ -76,7 +80,7 @@ pub(crate) fn plan(
     let mut attachments: Vec<Attachment> = Vec::new();
     let mut statuses = Vec::with_capacity(parents.len());
     for (parent, frame, gateway) in parents {
-        let outcome = attach::to_parent(world, frame, &key.key, route, parent);
+        let outcome = attach::to_parent(world, frame, &key.key, route, &parent);
         let trouble = match (&outcome, &verdict.refused) {
             // A hostname may be missing because it was refused.
             (Err(trouble), Some(refused)) if trouble.reason == Reason::NoMatchingListenerHostname => Some(refused),
@@ -104,7 +108,7 @@ pub(crate) fn plan(
             ));
         }
         statuses.push(ParentStatus {
-            parent: parent.clone(),
+            parent,
             conditions: conditions.into(),
         });
         for (listener, hosts) in outcome.unwrap_or_default() {
@@ -132,14 +136,27 @@ pub(crate) fn plan(
     }
 }
 
-/// The parents that are Gateways of ours. Those that do not exist are noted in the status.
+/// A reference to a default Gateway, as the route would have written it.
+fn default_parent(gateway: &Key) -> ParentRef {
+    ParentRef {
+        group: GATEWAY_GROUP.into(),
+        kind: Kind::Gateway.as_str().into(),
+        namespace: Some(gateway.namespace.clone()),
+        name: gateway.name.clone(),
+        section: None,
+        port: None,
+    }
+}
+
+/// The parents that are Gateways of ours: those that are named, then the default ones if the route asks for them. Those that
+/// do not exist are noted in the status.
 fn ours<'a>(
     world: &World,
     frames: &'a impl Frames,
     key: &Key,
-    route: &'a Route,
+    route: &Route,
     status: &mut RouteStatus,
-) -> Vec<(&'a ParentRef, &'a Frame, Key)> {
+) -> Vec<(ParentRef, &'a Frame, Key)> {
     let mut parents = Vec::new();
     let mut dangling = Vec::new();
     for parent in route.parents.iter().filter(|parent| parent.is_gateway()) {
@@ -149,12 +166,25 @@ fn ours<'a>(
             name: parent.name.clone(),
         };
         match frames.frame(&gateway) {
-            Some(frame) => parents.push((parent, frame, gateway)),
+            Some(frame) => parents.push((parent.clone(), frame, gateway)),
             None if world.gateway(&gateway).is_none() => dangling.push(parent.clone()),
             None => {}
         }
     }
     status.dangling = dangling.into();
+    if route.uses_defaults {
+        for gateway in world.default_gateways() {
+            let is_named = |(parent, _, named): &(ParentRef, &Frame, Key)| {
+                named == gateway && parent.section.is_none() && parent.port.is_none()
+            };
+            if let Some(frame) = frames.frame(gateway)
+                && parents.len() < MOST_PARENTS
+                && !parents.iter().any(is_named)
+            {
+                parents.push((default_parent(gateway), frame, gateway.clone()));
+            }
+        }
+    }
     parents
 }
 

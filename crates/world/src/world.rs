@@ -3,7 +3,7 @@
 //! [`World::apply`], [`World::delete`] and [`World::observe`] are the only ways in. Each compares with what is there and
 //! records a change only if planning would read something different, so that a source may repeat itself at no cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ahash::{AHashMap, AHashSet};
@@ -78,6 +78,9 @@ struct Indexes {
     /// Namespaces that are referred to from outside, with who does: those a ReferenceGrant may concern.
     foreign_routes: Index<Text, RouteKey>,
     foreign_gateways: Index<Text, Key>,
+    /// Gateways that take routes which name none, and such routes.
+    default_gateways: BTreeSet<Key>,
+    defaulted_routes: BTreeSet<RouteKey>,
 }
 
 impl World {
@@ -272,6 +275,7 @@ impl World {
         }
         if let Some(old) = &old {
             self.index.class_gateways.remove(&old.class, key);
+            self.index.default_gateways.remove(key);
             for secret in secrets_of(key, old) {
                 self.index.secret_gateways.remove(&secret, key);
                 if secret.namespace != key.namespace {
@@ -285,6 +289,9 @@ impl World {
         match gateway {
             Some(gateway) => {
                 self.index.class_gateways.insert(gateway.class.clone(), key.clone());
+                if gateway.is_default {
+                    self.index.default_gateways.insert(key.clone());
+                }
                 for secret in secrets_of(key, &gateway) {
                     if secret.namespace != key.namespace {
                         self.index
@@ -316,6 +323,7 @@ impl World {
         }
         let own = &key.key.namespace;
         if let Some(old) = &old {
+            self.index.defaulted_routes.remove(&key);
             for gateway in gateways_of(own, old) {
                 self.index.gateway_routes.remove(&gateway, &key);
             }
@@ -328,6 +336,9 @@ impl World {
         }
         match route {
             Some(route) => {
+                if route.uses_defaults {
+                    self.index.defaulted_routes.insert(key.clone());
+                }
                 for gateway in gateways_of(own, &route) {
                     self.index.gateway_routes.insert(gateway, key.clone());
                 }

@@ -47,6 +47,8 @@ pub(crate) struct Frame {
     pub(crate) generation: i64,
     pub(crate) created: i64,
     pub(crate) verdict: Verdict,
+    /// Whether it takes routes that ask for default Gateways.
+    pub(crate) is_default: bool,
     pub(crate) http: Arc<HttpSettings>,
     pub(crate) entry: Entry,
     pub(crate) infrastructure: Option<Arc<Infrastructure>>,
@@ -115,7 +117,9 @@ impl Frame {
                 && a.namespaces == b.namespaces
                 && left.kinds == right.kinds
         };
-        self.listeners.len() == other.listeners.len() && self.listeners.iter().zip(&other.listeners).all(same)
+        self.is_default == other.is_default
+            && self.listeners.len() == other.listeners.len()
+            && self.listeners.iter().zip(&other.listeners).all(same)
     }
 }
 
@@ -134,6 +138,7 @@ pub(crate) fn build(
         generation: gateway.meta.generation,
         created: gateway.meta.created,
         verdict: Verdict::Served(None),
+        is_default: gateway.is_default,
         http: Arc::default(),
         entry: Entry::Unknown,
         infrastructure: gateway.infrastructure.clone(),

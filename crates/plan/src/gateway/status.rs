@@ -40,10 +40,17 @@ pub(crate) fn status(
         Entry::Unknown | Entry::Host => bound_addresses(world, frame),
     };
     addresses.truncate(MOST_ADDRESSES);
-    let conditions = vec![
+    let mut conditions = vec![
         accepted(world, frame, assignment),
         programmed(world, key, frame, assignment, owned),
     ];
+    if frame.is_default {
+        conditions.push(Condition::holds(
+            ConditionKind::DefaultGateway,
+            Reason::DefaultScope,
+            "Gateway has default scope All",
+        ));
+    }
     GatewayStatus {
         generation: frame.generation,
         addresses,

@@ -33,6 +33,9 @@ impl Planner {
         for gateway in &work.reset {
             routes.extend(world.routes_of_gateway(gateway).cloned());
         }
+        if work.reset_defaults {
+            routes.extend(world.defaulted_routes().cloned());
+        }
         // A Gateway that appears or disappears without being ours still decides whether a parent is dangling.
         for gateway in &changes.gateways {
             if !self.gateways.plans.contains_key(gateway) {

@@ -206,8 +206,9 @@ fn gateway() -> impl Strategy<Value = Edit> {
         json!([{"value": ""}]),
         json!([{"type": "Hostname", "value": "x"}]),
     ]);
-    (pick(&NAMESPACES), pick(&["front", "back"]), pick(&["one", "two", "three"]), listeners, 1..4i64, parameters, addresses)
-        .prop_map(|(namespace, name, class, mut listeners, generation, infrastructure, addresses)| {
+    let scope = pick(&[json!(null), json!(null), json!("None"), json!("All")]);
+    (pick(&NAMESPACES), pick(&["front", "back"]), pick(&["one", "two", "three"]), listeners, 1..4i64, parameters, (addresses, scope))
+        .prop_map(|(namespace, name, class, mut listeners, generation, infrastructure, (addresses, scope))| {
             for (index, listener) in listeners.iter_mut().enumerate() {
                 listener["name"] = json!(format!("l{index}"));
             }
@@ -216,7 +217,10 @@ fn gateway() -> impl Strategy<Value = Edit> {
                 Kind::Gateway,
                 json!({
                     "metadata": {"namespace": namespace, "name": name, "generation": generation, "creationTimestamp": created},
-                    "spec": {"gatewayClassName": class, "listeners": listeners, "infrastructure": infrastructure, "addresses": addresses},
+                    "spec": {
+                        "gatewayClassName": class, "listeners": listeners, "infrastructure": infrastructure,
+                        "addresses": addresses, "defaultScope": scope,
+                    },
                 }),
             )
         })
@@ -332,8 +336,9 @@ fn route() -> impl Strategy<Value = Edit> {
         json!(["bad_host"]),
     ]);
     let rules = proptest::collection::vec(rule(), 1..3);
-    (pick(&NAMESPACES), pick(&["r0", "r1", "r2"]), parents, hostnames, rules, 1..4i64).prop_map(
-        |(namespace, name, parents, hostnames, rules, generation)| {
+    let scope = pick(&[json!(null), json!(null), json!("All")]);
+    (pick(&NAMESPACES), pick(&["r0", "r1", "r2"]), parents, hostnames, rules, 1..4i64, scope).prop_map(
+        |(namespace, name, parents, hostnames, rules, generation, scope)| {
             let parents: Vec<Value> = parents
                 .into_iter()
                 .map(|(name, namespace, section, port)| json!({"name": name, "namespace": namespace, "sectionName": section, "port": port}))
@@ -342,7 +347,7 @@ fn route() -> impl Strategy<Value = Edit> {
                 Kind::HttpRoute,
                 json!({
                     "metadata": {"namespace": namespace, "name": name, "generation": generation, "creationTimestamp": "2026-01-01T00:00:00Z"},
-                    "spec": {"parentRefs": parents, "hostnames": hostnames, "rules": rules},
+                    "spec": {"parentRefs": parents, "hostnames": hostnames, "rules": rules, "useDefaultGateways": scope},
                 }),
             )
         },

@@ -45,7 +45,7 @@ impl Condition {
             ConditionKind::Conflicted | ConditionKind::PartiallyInvalid => State::False,
             ConditionKind::Accepted | ConditionKind::Programmed | ConditionKind::ResolvedRefs => State::True,
             // Worth knowing, and nothing to mend: requests are told apart all the same.
-            ConditionKind::OverlappingTlsConfig => return false,
+            ConditionKind::OverlappingTlsConfig | ConditionKind::DefaultGateway => return false,
         };
         self.state != is_good || self.reason == Reason::ListenersNotValid
     }
@@ -66,6 +66,8 @@ pub enum ConditionKind {
     PartiallyInvalid,
     /// Another TLS listener on the port answers for some of the same names. Stands only where it holds.
     OverlappingTlsConfig,
+    /// A Gateway takes routes that ask for default Gateways. Stands only where it holds.
+    DefaultGateway,
 }
 
 /// Whether a condition holds.
@@ -86,6 +88,7 @@ impl ConditionKind {
         Self::Conflicted,
         Self::PartiallyInvalid,
         Self::OverlappingTlsConfig,
+        Self::DefaultGateway,
     ];
 
     /// The type as it stands in Kubernetes.
@@ -97,6 +100,7 @@ impl ConditionKind {
             Self::Conflicted => "Conflicted",
             Self::PartiallyInvalid => "PartiallyInvalid",
             Self::OverlappingTlsConfig => "OverlappingTLSConfig",
+            Self::DefaultGateway => "DefaultGateway",
         }
     }
 }
@@ -146,6 +150,7 @@ reasons! {
     NoConflicts = "GW2003", "The listener clashes with no other.";
     Pending = "GW2004", "No data plane has taken the configuration over yet.";
     Invalid = "GW2005", "The object is not served, because something it depends on is not valid.";
+    DefaultScope = "GW2006", "The Gateway takes routes that ask for default Gateways.";
     InvalidParameters = "GW2010", "The GatewayConfig that is named does not exist or cannot be honoured.";
     ListenersNotValid = "GW2011", "At least one listener is not valid; its own conditions say why.";
     UnsupportedAddress = "GW2012", "An address of a type that cannot be had was asked for.";

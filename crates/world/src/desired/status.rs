@@ -36,7 +36,7 @@ pub struct GatewayStatus {
     pub generation: i64,
     /// Addresses that accept connections.
     pub addresses: Vec<Address>,
-    /// Accepted and Programmed.
+    /// Accepted, Programmed and, if it holds, DefaultGateway.
     pub conditions: Vec<Condition>,
     /// One per listener, in order.
     pub listeners: Vec<ListenerStatus>,

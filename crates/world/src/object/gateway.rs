@@ -15,6 +15,8 @@ pub struct Gateway {
     pub meta: Meta,
     /// Its class.
     pub class: Text,
+    /// Whether routes that ask for default Gateways mean it.
+    pub is_default: bool,
     /// The addresses it asks for.
     pub addresses: Box<[AddressRequest]>,
     /// The object with its own settings.
@@ -123,10 +125,6 @@ impl Gateway {
             listeners,
             tls,
         } = &gateway.spec;
-        if matches!(default_scope, Some(types::GatewayDefaultScope::All)) {
-            let message = "default Gateways are not supported; name this Gateway in the routes' parentRefs";
-            refusals.push(Refusal::unsupported("spec.defaultScope", message));
-        }
         if tls.as_ref().is_some_and(|tls| tls.backend.is_some()) {
             refusals.push(Refusal::unsupported(
                 "spec.tls.backend",
@@ -165,6 +163,7 @@ impl Gateway {
         Self {
             meta: Meta::of(&gateway.metadata),
             class: names.text(gateway_class_name),
+            is_default: matches!(default_scope, Some(types::GatewayDefaultScope::All)),
             addresses,
             parameters,
             infrastructure,

@@ -23,9 +23,6 @@ impl Route {
             rules,
             use_default_gateways,
         } = &route.spec;
-        if matches!(use_default_gateways, Some(types::GrpcRouteUseDefaultGateways::All)) {
-            refusals.push(http_route::no_default_gateways());
-        }
         let hostnames = hostnames.as_deref().unwrap_or_default();
         let hosts = http_route::reduce_hosts(hostnames, &mut refusals);
         let parents = filters::recast(parent_refs.as_deref().unwrap_or_default(), "spec.parentRefs");
@@ -39,6 +36,7 @@ impl Route {
                 .iter()
                 .map(|parent| http_route::reduce_parent(parent, names))
                 .collect(),
+            uses_defaults: matches!(use_default_gateways, Some(types::GrpcRouteUseDefaultGateways::All)),
             rules: rules
                 .iter()
                 .flatten()

@@ -29,9 +29,6 @@ impl Route {
             rules,
             use_default_gateways,
         } = &route.spec;
-        if matches!(use_default_gateways, Some(types::HttpRouteUseDefaultGateways::All)) {
-            refusals.push(no_default_gateways());
-        }
         let hostnames = hostnames.as_deref().unwrap_or_default();
         let hosts = reduce_hosts(hostnames, &mut refusals);
         Self {
@@ -44,6 +41,7 @@ impl Route {
                 .flatten()
                 .map(|parent| reduce_parent(parent, names))
                 .collect(),
+            uses_defaults: matches!(use_default_gateways, Some(types::HttpRouteUseDefaultGateways::All)),
             rules: rules
                 .iter()
                 .flatten()
@@ -53,13 +51,6 @@ impl Route {
             refusals: refusals.into(),
         }
     }
-}
-
-pub(super) fn no_default_gateways() -> Refusal {
-    Refusal::unsupported(
-        "spec.useDefaultGateways",
-        "default Gateways are not supported; name a Gateway in parentRefs",
-    )
 }
 
 pub(super) fn reduce_hosts(hostnames: &[String], refusals: &mut Vec<Refusal>) -> Box<[HostPattern]> {

@@ -55,6 +55,8 @@ pub struct Route {
     pub is_hostless: bool,
     /// Where it wants to attach.
     pub parents: Box<[ParentRef]>,
+    /// Whether it also wants to attach to every default Gateway.
+    pub uses_defaults: bool,
     /// The rules.
     pub rules: Box<[RouteRule]>,
     /// Fields of the route itself that cannot be honoured.

@@ -110,6 +110,16 @@ impl World {
         self.index.gateway_routes.get(gateway)
     }
 
+    /// The Gateways that take routes which ask for default ones, whoever runs them.
+    pub fn default_gateways(&self) -> impl Iterator<Item = &Key> {
+        self.index.default_gateways.iter()
+    }
+
+    /// The routes that ask for default Gateways.
+    pub fn defaulted_routes(&self) -> impl Iterator<Item = &RouteKey> {
+        self.index.defaulted_routes.iter()
+    }
+
     /// The routes that name a Service, be it as backend, as mirror or for authorisation.
     pub fn routes_of_service(&self, service: &Key) -> impl Iterator<Item = &RouteKey> {
         self.index.service_routes.get(service)
