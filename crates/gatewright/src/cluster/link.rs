@@ -5,8 +5,11 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use gatewright_api::Kind;
 use gatewright_ir::Text;
-use gatewright_source::kube::{Batch, OwnedConflict, OwnedKind, OwnedName, OwnedObject, Replicas, Watch, Writer};
+use gatewright_source::kube::{
+    Batch, OwnedConflict, OwnedKind, OwnedName, OwnedObject, Replicas, Standing, Watch, Writer,
+};
 use gatewright_world::{
     Replica, World,
     desired::{self, Owned},
@@ -138,12 +141,23 @@ impl Link {
         for (class, is_used) in wishes.classes_in_use {
             self.writer.keep_class(&class, is_used);
         }
+        self.writer.set_keeping(self.is_blind());
         self.writer.planned();
         let own = world.local();
         if self.published.as_ref() != Some(own) {
             self.published = Some(own.clone());
             self.replicas.publish(own.clone());
         }
+    }
+
+    /// Whether Gateways or their classes cannot be seen. Then nothing is planned for them, and nothing of theirs may go.
+    fn is_blind(&self) -> bool {
+        let is_of_gateways = |kind: Kind| matches!(kind, Kind::Gateway | Kind::GatewayClass);
+        let is_unseen = |standing: Standing| matches!(standing, Standing::Absent | Standing::Forbidden);
+        let states = self.watch.states().get();
+        states
+            .iter()
+            .any(|state| is_of_gateways(state.kind) && is_unseen(state.standing))
     }
 
     /// Takes leave of the other replicas.

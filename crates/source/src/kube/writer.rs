@@ -151,6 +151,14 @@ impl Writer {
         self.shared.wake(state);
     }
 
+    /// Whether objects that are not planned stay as they are. Whoever cannot see the objects that ours belong to plans none
+    /// of ours, and must not take the addresses of all Gateways away for that.
+    pub fn set_keeping(&self, is_keeping: bool) {
+        let mut state = self.shared.lock();
+        state.set_keeping(is_keeping);
+        self.shared.wake(state);
+    }
+
     /// Whether this replica is the one that writes.
     pub fn set_leader(&self, is_leader: bool) {
         let mut state = self.shared.lock();

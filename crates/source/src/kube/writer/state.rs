@@ -24,6 +24,8 @@ pub(super) struct State {
     pub(super) is_leader: bool,
     /// Whether a whole plan has been told.
     pub(super) has_plan: bool,
+    /// Whether nothing of ours is deleted: see [`super::Writer::set_keeping`].
+    pub(super) is_keeping: bool,
     pub(super) objects: AHashMap<ObjectName, Entry>,
     pub(super) owned: Owned,
     pub(super) queue: Queue,
@@ -160,6 +162,12 @@ impl State {
             self.failures.clear();
             self.pause = None;
             self.troubles = 0;
+        }
+    }
+
+    pub(super) fn set_keeping(&mut self, is_keeping: bool) {
+        if std::mem::replace(&mut self.is_keeping, is_keeping) && !is_keeping {
+            self.judge_all_owned();
         }
     }
 

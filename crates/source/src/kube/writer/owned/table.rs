@@ -294,7 +294,7 @@ impl State {
     /// What is wanted of an object now.
     fn owned_wish(&self, name: &OwnedName, cluster: &Cluster, controller: &str) -> Wish {
         let Some(object) = self.owned.entries.get(name).and_then(|entry| entry.desired.clone()) else {
-            return Wish::Gone;
+            return if self.is_keeping { Wish::Untouched } else { Wish::Gone };
         };
         let Some(owner_uid) = self.uid(&object.owner) else {
             return Wish::Waiting;

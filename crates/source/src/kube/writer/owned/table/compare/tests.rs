@@ -89,6 +89,22 @@ async fn what_is_as_wanted_and_as_told_is_no_difference() {
 }
 
 #[tokio::test]
+async fn who_cannot_see_the_owners_deletes_nothing_until_it_can() {
+    let mut state = state();
+    state.owned_seen(name(), found(80, "7"));
+    state.owned_listed(OwnedKind::SERVICE, None, &AHashSet::from([name()]));
+    state.set_keeping(true);
+    state.own(name(), None);
+    idle(&mut state);
+    let step = state.owned_step(&name(), &cluster(), CONTROLLER, true);
+    assert!(matches!(step, Step::Nothing), "{step:?}");
+    state.set_keeping(false);
+    assert!(state.queue.has(&Job::Owned(name())), "it is looked at again");
+    let step = state.owned_step(&name(), &cluster(), CONTROLLER, true);
+    assert!(matches!(step, Step::Delete { .. }), "{step:?}");
+}
+
+#[tokio::test]
 async fn a_version_that_the_watch_never_told_is_a_difference_and_is_caught_up_with() {
     let mut state = state();
     state.owned_seen(name(), found(80, "7"));
