@@ -114,7 +114,8 @@ impl CompiledSession {
         let used = u32::from_be_bytes(used.try_into().ok()?);
         let is_within = |since: u32, limit: Option<Duration>| {
             let age = u64::from(now.saturating_sub(since));
-            limit.is_none_or(|limit| age < limit.as_secs().max(1)) && since <= now.saturating_add(SKEW)
+            // Whole seconds: a session may live up to one longer, but never ends early.
+            limit.is_none_or(|limit| age <= limit.as_secs()) && since <= now.saturating_add(SKEW)
         };
         (is_within(created, self.absolute) && is_within(used, self.idle)).then_some(Token {
             tag: tag.try_into().ok()?,

@@ -11,7 +11,7 @@ use std::{
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{BodyError, Changes, Downstream, Fill, Incoming, Outgoing, ResponseView, Watched};
+use super::{BodyError, Changes, Downstream, Fill, Incoming, Outgoing, ResponseView, Watched, response_fields};
 
 /// Most bytes of a body that wait for a slow receiver; one that falls further behind is given up.
 const MOST_LAG: usize = 256 * 1024;
@@ -196,11 +196,13 @@ impl Downstream for Aside {
     fn start(&mut self, response: &ResponseView<'_>, _changes: Changes<'_>, _request_is_done: bool) -> io::Result<()> {
         if let Some(heard) = &mut self.heard {
             heard.status = response.status;
-            let field = |field: &super::Field<'_>| {
-                let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
-                Some((name, HeaderValue::from_bytes(field.value).ok()?))
-            };
-            heard.fields = response.fields.iter().filter_map(field).collect();
+            // As every response is read: what concerns the connection ends here.
+            response_fields(response, Changes::default(), false, |name, value| {
+                let name = HeaderName::from_bytes(name.as_bytes());
+                if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
+                    heard.fields.push((name, value));
+                }
+            });
         }
         Ok(())
     }

@@ -182,7 +182,7 @@ fn uri(asking: &Asking<'_>, path: String) -> Option<Uri> {
 /// What an answer means.
 pub(super) fn read(auth: &CompiledAuth, heard: Heard) -> Result<Ruling, Reason> {
     if auth.is_grpc {
-        return check::response(heard);
+        return check::response(&heard);
     }
     match heard.status {
         200 => Ok(Ruling::Granted {
@@ -195,7 +195,7 @@ pub(super) fn read(auth: &CompiledAuth, heard: Heard) -> Result<Ruling, Reason> 
             body: heard.body.into(),
         }))),
         // Anything else is no refusal that a client could understand as one.
-        200..300 => Err(Reason::AuthDenied),
+        201..300 => Err(Reason::AuthDenied),
         _ => Err(Reason::AuthUnavailable),
     }
 }

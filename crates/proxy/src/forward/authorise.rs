@@ -140,18 +140,18 @@ impl Question {
             .cluster(&auth.target, &self.routing.table, worker)
             .map_err(|_| Reason::AuthUnavailable)?;
         let fields = self.head.fields();
-        let asking = Asking {
+        let question = Asking {
             auth,
             request: &self.head.parts(&fields),
             peer: asker.client.peer,
             body: &body,
         };
-        let (forward, head, sent) =
-            ask::prepare(&asking, &self.listener, &route, cluster).ok_or(Reason::AuthUnavailable)?;
+        let (forward, text, sent) =
+            ask::prepare(&question, &self.listener, &route, cluster).ok_or(Reason::AuthUnavailable)?;
         let mut aside = Aside::question(sent, MOST_ANSWER);
         let limit = self.route.rule.rule.timeouts.request.map(|limit| asker.started + limit);
         let until = limit.map_or(Instant::now() + PATIENCE, |limit| limit.min(Instant::now() + PATIENCE));
-        let job = Job::aside(worker, asker.deadline, &forward, &head).until(until);
+        let job = Job::aside(worker, asker.deadline, &forward, &text).until(until);
         let report = run(&mut aside, job, None).await;
         if limit.is_some_and(|limit| limit <= Instant::now()) {
             return Err(Reason::RequestTimeout);

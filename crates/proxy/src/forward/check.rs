@@ -193,7 +193,7 @@ impl<'a> Fields<'a> {
 }
 
 /// What the response means. A call that failed grants nothing.
-pub(super) fn response(heard: Heard) -> Result<Ruling, Reason> {
+pub(super) fn response(heard: &Heard) -> Result<Ruling, Reason> {
     let in_head = heard
         .fields
         .iter()

@@ -42,8 +42,8 @@ pub(crate) fn timeout(value: &[u8]) -> Option<Duration> {
     }
     let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
     Some(match unit {
-        b'H' => Duration::from_secs(number * 3600),
-        b'M' => Duration::from_secs(number * 60),
+        b'H' => Duration::from_hours(number),
+        b'M' => Duration::from_mins(number),
         b'S' => Duration::from_secs(number),
         b'm' => Duration::from_millis(number),
         b'u' => Duration::from_micros(number),
@@ -85,7 +85,7 @@ mod tests {
     fn timeouts_are_read_and_what_is_none_is_not() {
         assert_eq!(timeout(b"5S"), Some(Duration::from_secs(5)));
         assert_eq!(timeout(b"100m"), Some(Duration::from_millis(100)));
-        assert_eq!(timeout(b"99999999H"), Some(Duration::from_secs(99_999_999 * 3600)));
+        assert_eq!(timeout(b"99999999H"), Some(Duration::from_hours(99_999_999)));
         assert_eq!(timeout(b"7n"), Some(Duration::from_nanos(7)));
         for text in ["", "S", "5", "5s", "-1S", "123456789S", "1 S", "\u{e9}S"] {
             assert_eq!(timeout(text.as_bytes()), None, "{text}");

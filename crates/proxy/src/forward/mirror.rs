@@ -21,7 +21,7 @@ use crate::worker::Worker;
 /// Most copies under way in one worker.
 const MOST_COPIES: u32 = 256;
 /// How long a copy may take in all.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// A copy that is to be sent.
 #[derive(Debug)]

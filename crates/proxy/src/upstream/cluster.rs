@@ -59,17 +59,19 @@ impl ClusterView {
                 let first = fastrand::usize(..several.len());
                 let second = (first + 1 + fastrand::usize(..several.len() - 1)) % several.len();
                 let cost = |endpoint: &&Rc<Endpoint>| {
-                    let is_bad = endpoint.is_resting() || Some(endpoint.address) == avoid;
-                    (is_bad, endpoint.in_flight.get())
+                    let is_avoided = Some(endpoint.address) == avoid;
+                    (is_avoided, endpoint.is_resting(), endpoint.in_flight.get())
                 };
                 let best = [several.get(first), several.get(second)]
                     .into_iter()
                     .flatten()
                     .min_by_key(cost)?;
-                if !cost(&best).0 {
+                if matches!(cost(&best), (false, false, _)) {
                     return Some(Rc::clone(best));
                 }
-                several.iter().min_by_key(cost).cloned()
+                // From a random one on, so that equals get equal shares, also when all of them fail.
+                let (before, after) = several.split_at_checked(first)?;
+                after.iter().chain(before).min_by_key(cost).cloned()
             }
         }
     }

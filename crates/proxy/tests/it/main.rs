@@ -11,15 +11,23 @@
 )]
 
 mod answers;
+mod authorisation;
+mod backend_filters;
+mod balancing;
+mod cors;
 mod forwarded;
+mod grpc;
 mod hardening;
 mod http2;
 mod interop;
 mod lifecycle;
 mod listeners;
+mod mirrors;
 mod paths;
 mod pooling;
+mod retries;
 mod routing;
+mod sessions;
 mod slow;
 mod smuggling;
 mod streaming;

@@ -155,7 +155,7 @@ fn a_grant_says_what_to_put_on_request_and_response() {
         granted.bytes(5, b"authorization");
         option(granted, 6, "x-answer", "a", true);
     });
-    let Ok(Ruling::Granted { request, response }) = response(heard(&message, "0")) else {
+    let Ok(Ruling::Granted { request, response }) = response(&heard(&message, "0")) else {
         panic!("granted");
     };
     let names = |pairs: &[(http::HeaderName, http::HeaderValue)]| {
@@ -179,7 +179,7 @@ fn a_refusal_says_what_the_client_gets() {
         option(denied, 2, "www-authenticate", "Basic", false);
         denied.bytes(3, b"who are you?");
     });
-    let Ok(Ruling::Denied(denied)) = response(heard(&message, "0")) else {
+    let Ok(Ruling::Denied(denied)) = response(&heard(&message, "0")) else {
         panic!("denied");
     };
     assert_eq!((denied.status, &*denied.body), (401, &b"who are you?"[..]));
@@ -190,11 +190,11 @@ fn a_refusal_says_what_the_client_gets() {
 fn everything_else_grants_nothing() {
     let mut denied = Message::default();
     denied.message(1, |status| status.number(1, 7));
-    assert_eq!(response(heard(&denied, "0")).unwrap_err(), Reason::AuthDenied);
+    assert_eq!(response(&heard(&denied, "0")).unwrap_err(), Reason::AuthDenied);
     let ok = Message::default();
-    assert!(matches!(response(heard(&ok, "0")), Ok(Ruling::Granted { .. })));
+    assert!(matches!(response(&heard(&ok, "0")), Ok(Ruling::Granted { .. })));
     // The call failed, whatever its message says.
-    assert_eq!(response(heard(&ok, "14")).unwrap_err(), Reason::AuthUnavailable);
+    assert_eq!(response(&heard(&ok, "14")).unwrap_err(), Reason::AuthUnavailable);
     let broken = [
         Heard {
             trailers: None,
@@ -218,6 +218,6 @@ fn everything_else_grants_nothing() {
         },
     ];
     for heard in broken {
-        assert_eq!(response(heard).unwrap_err(), Reason::AuthUnavailable);
+        assert_eq!(response(&heard).unwrap_err(), Reason::AuthUnavailable);
     }
 }

@@ -9,8 +9,8 @@ use std::{
 
 use gatewright_ir::{
     Backend, Certificate, Cluster, ClusterId, Endpoint, Endpoints, Entry, Field, Filters, Gateway, HeaderChange, Host,
-    HostPattern, HttpSettings, Listener, Match, Origin, PathChange, PathMatch, Pattern, Protocol, Rank, Redirect,
-    Rewrite, Rule, Target, TextMatch, Timeouts, Unresolved, UpstreamProtocol,
+    HostPattern, HttpSettings, Listener, Match, Mirror, Origin, PathChange, PathMatch, Pattern, Protocol, Rank,
+    Redirect, Retry, Rewrite, Rule, Share, Target, TextMatch, Timeouts, Unresolved, UpstreamProtocol,
 };
 use imbl::OrdMap;
 
@@ -221,6 +221,11 @@ pub(crate) trait RuleChanges: Sized {
     fn request_timeout(self, timeout: Duration) -> Self;
     fn backend_timeout(self, timeout: Duration) -> Self;
     fn unresolved(self, weight: u32, why: Unresolved) -> Self;
+    /// Changes the filters of the first backend.
+    fn backend_filters(self, change: impl FnOnce(&mut Filters)) -> Self;
+    /// Sends a share of the requests to this cluster as well.
+    fn mirror(self, cluster: &str, numerator: u32, denominator: u32) -> Self;
+    fn retry(self, codes: &[u16], attempts: u32, backoff: Duration) -> Self;
 }
 
 impl RuleChanges for Rule {
@@ -231,6 +236,27 @@ impl RuleChanges for Rule {
 
     fn origin(mut self, origin: &str) -> Self {
         self.origin = Origin::new(origin);
+        self
+    }
+
+    fn backend_filters(mut self, change: impl FnOnce(&mut Filters)) -> Self {
+        change(self.backends[0].filters.get_or_insert_default());
+        self
+    }
+
+    fn mirror(self, cluster: &str, numerator: u32, denominator: u32) -> Self {
+        self.filters(|filters| {
+            let mirror = mirror(cluster, numerator, denominator);
+            filters.mirrors = filters.mirrors.iter().cloned().chain([mirror]).collect();
+        })
+    }
+
+    fn retry(mut self, codes: &[u16], attempts: u32, backoff: Duration) -> Self {
+        self.retry = Some(Retry {
+            codes: codes.into(),
+            attempts,
+            backoff,
+        });
         self
     }
 
@@ -252,6 +278,14 @@ impl RuleChanges for Rule {
         };
         self.backends = self.backends.iter().cloned().chain([share]).collect();
         self
+    }
+}
+
+/// A mirror that gets this share of the requests.
+pub(crate) fn mirror(cluster: &str, numerator: u32, denominator: u32) -> Mirror {
+    Mirror {
+        target: Target::Cluster(ClusterId::new(cluster)),
+        share: Share { numerator, denominator },
     }
 }
 

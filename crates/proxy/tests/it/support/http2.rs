@@ -109,20 +109,39 @@ impl Drop for Http2Backend {
     }
 }
 
+/// What a backend answers: a head, a body and trailers.
+pub(crate) type Http2Answer = (Response<()>, Vec<u8>, Option<HeaderMap>);
+type Answer = dyn Fn(&Http2Recorded) -> Http2Answer + Send + Sync;
+
+fn echo(request: &Http2Recorded) -> Http2Answer {
+    let response = Response::builder().header("x-backend", "h2").body(()).unwrap();
+    (response, request.body.clone(), request.trailers.clone())
+}
+
 impl Http2Backend {
     pub(crate) async fn start() -> Self {
+        Self::answering(echo).await
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.requests.lock().len()
+    }
+
+    /// Answers every request with what the function makes of it.
+    pub(crate) async fn answering(answers: impl Fn(&Http2Recorded) -> Http2Answer + Send + Sync + 'static) -> Self {
+        let answers: Arc<Answer> = Arc::new(answers);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::<Mutex<Vec<Http2Recorded>>>::default();
         let log = Arc::clone(&requests);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let log = Arc::clone(&log);
+                let (log, answers) = (Arc::clone(&log), Arc::clone(&answers));
                 tokio::spawn(async move {
                     let mut connection = h2::server::handshake(stream).await?;
                     while let Some(accepted) = connection.accept().await {
                         let (request, respond) = accepted?;
-                        tokio::spawn(answer(request, respond, Arc::clone(&log)));
+                        tokio::spawn(answer(request, respond, Arc::clone(&log), Arc::clone(&answers)));
                     }
                     Ok::<(), h2::Error>(())
                 });
@@ -140,21 +159,24 @@ async fn answer(
     request: Request<h2::RecvStream>,
     mut respond: h2::server::SendResponse<Bytes>,
     log: Arc<Mutex<Vec<Http2Recorded>>>,
+    answers: Arc<Answer>,
 ) -> Result<(), h2::Error> {
     let (head, mut stream) = request.into_parts();
     let (body, trailers) = read(&mut stream).await?;
-    log.lock().push(Http2Recorded {
+    let recorded = Http2Recorded {
         head: Arc::new(head),
-        body: body.clone(),
-        trailers: trailers.clone(),
-    });
-    let response = Response::builder().header("x-backend", "h2").body(()).unwrap();
-    let mut send = respond.send_response(response, false)?;
+        body,
+        trailers,
+    };
+    let (response, body, trailers) = answers(&recorded);
+    log.lock().push(recorded);
+    let mut send = respond.send_response(response, body.is_empty() && trailers.is_none())?;
     match trailers {
         Some(trailers) => {
             send.send_data(body.into(), false)?;
             send.send_trailers(trailers)
         }
+        None if body.is_empty() => Ok(()),
         None => send.send_data(body.into(), true),
     }
 }
