@@ -42,7 +42,7 @@ cluster-down: ## Remove every trace of it; root
 	@$(TESTBED) down --name $(NAME)
 
 conformance: ## Run Gateway API's conformance suite in a cluster (PROFILE=, TEST=A,B, PART=1/3, DATA_PLANE=builtin); root
-	$(CARGO) run --quiet --locked --package gatewright-testbed --bin conformance -- \
+	@$(CARGO) run --quiet --locked --package gatewright-testbed --bin conformance -- \
 	  $(if $(PROFILE),--profile $(PROFILE)) $(if $(TEST),--test $(TEST)) $(if $(PART),--part $(PART)) \
 	  $(if $(DATA_PLANE),--data-plane $(DATA_PLANE))
 

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/gateway-api/conformance/tests"
 	"sigs.k8s.io/gateway-api/conformance/utils/suite"
 	"sigs.k8s.io/gateway-api/pkg/features"
@@ -49,22 +51,35 @@ func named(t *testing.T, all []suite.ConformanceTest, names string) []suite.Conf
 	return chosen
 }
 
-// ofProfiles returns the tests of the profiles that are to be run, as far as their features are claimed: others would only
-// be skipped. Without a list of features the suite asks the GatewayClass for them, and skips.
-func ofProfiles(all []suite.ConformanceTest, options suite.ConformanceOptions) []suite.ConformanceTest {
-	core, extended := sets.New[features.FeatureName](), sets.New[features.FeatureName]()
+// ofProfiles returns the tests of the profiles that are to be run, as far as their features are claimed: the suite would only
+// skip the others. Features that are in no profile at all are judged with any.
+func ofProfiles(t *testing.T, all []suite.ConformanceTest, options suite.ConformanceOptions) []suite.ConformanceTest {
+	core, others := sets.New[features.FeatureName](), claimed(t, options)
 	for _, profile := range profiles {
 		if slices.Contains(options.ConformanceProfiles, profile.Name) {
-			core, extended = core.Union(profile.CoreFeatures), extended.Union(profile.ExtendedFeatures)
+			core = core.Union(profile.CoreFeatures)
+		} else {
+			others = others.Difference(profile.CoreFeatures)
 		}
 	}
-	if len(options.SupportedFeatures) > 0 {
-		extended = extended.Intersection(sets.New(options.SupportedFeatures...))
-	}
-	wanted := core.Union(extended)
+	wanted := core.Union(others)
 	return slices.DeleteFunc(all, func(test suite.ConformanceTest) bool {
 		return !wanted.HasAll(test.Features...)
 	})
+}
+
+// claimed returns the features that were given, or else those of the GatewayClass, as the suite does.
+func claimed(t *testing.T, options suite.ConformanceOptions) sets.Set[features.FeatureName] {
+	claims := sets.New(options.SupportedFeatures...)
+	if len(claims) == 0 {
+		var class gatewayv1.GatewayClass
+		err := options.Client.Get(t.Context(), types.NamespacedName{Name: options.GatewayClassName}, &class)
+		require.NoError(t, err, "there is no GatewayClass")
+		for _, feature := range class.Status.SupportedFeatures {
+			claims.Insert(features.FeatureName(feature.Name))
+		}
+	}
+	return claims
 }
 
 // partOf returns one part of several of the tests.

@@ -5,13 +5,12 @@
 //! `docs/conformance.md` says how to use it and what is judged.
 
 mod bed;
-mod claims;
 mod log;
+mod report;
 mod suite;
 mod summary;
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::Instant,
@@ -21,13 +20,9 @@ use anyhow::{Context, ensure};
 
 use self::{
     bed::Bed,
-    log::Outcome,
     suite::{Judged, Suite},
 };
-use crate::{
-    programs::{target_folder, workspace},
-    say,
-};
+use crate::programs::{target_folder, workspace};
 
 pub use bed::DataPlane;
 pub use summary::Summary;
@@ -54,18 +49,9 @@ impl Choice {
         self.tests.is_none() && self.part == "1/1"
     }
 
-    /// Where the report goes: into the repository if it is about everything that is claimed.
-    fn report(&self, folder: &Path) -> Option<PathBuf> {
-        if !self.is_whole() {
-            return None;
-        }
-        let name = format!("gateway-api-{}-{}.yaml", suite::version(), self.data_plane.name());
-        let folder = if self.profiles == PROFILES {
-            module().join("reports")
-        } else {
-            folder.to_owned()
-        };
-        Some(folder.join(name))
+    /// What the report's file is called.
+    fn report_name(&self) -> String {
+        format!("gateway-api-{}-{}.yaml", suite::version(), self.data_plane.name())
     }
 }
 
@@ -79,44 +65,35 @@ pub fn run(choice: &Choice, gatewright: &Path) -> anyhow::Result<Summary> {
     let _ = fs::remove_file(&sums);
     let bed = Bed::start(gatewright, choice.data_plane)?;
     let started = Instant::now();
-    let judged = judge(&suite, &bed, choice, &folder, &sums);
+    let report = folder.join(choice.report_name());
+    let judged = suite.run(&Judged {
+        bed: &bed,
+        choice,
+        report: choice.is_whole().then_some(report.as_path()),
+        sums: &sums,
+        log: &folder.join("suite.log"),
+    });
     let time = started.elapsed();
     let kept = bed.keep_logs(&folder);
     bed.stop()?;
     let outcomes = judged?;
     kept?;
     ensure!(!outcomes.is_empty(), "no test was run");
-    Ok(Summary {
+    let mut summary = Summary {
         profiles: summary::read(&sums)?,
         outcomes,
         time,
-        report: choice.report(&folder),
+        report: None,
         folder,
-    })
-}
-
-fn judge(
-    suite: &Suite,
-    bed: &Bed,
-    choice: &Choice,
-    folder: &Path,
-    sums: &Path,
-) -> anyhow::Result<BTreeMap<String, Outcome>> {
-    let claimed = bed.claimed_features()?;
-    let features = if claimed.is_empty() {
-        Some(claims::read(&module())?)
-    } else {
-        say(format_args!("the GatewayClass claims {} features", claimed.len()));
-        None
     };
-    suite.run(&Judged {
-        bed,
-        choice,
-        features: features.as_deref(),
-        report: choice.report(folder).as_deref(),
-        sums,
-        log: &folder.join("suite.log"),
-    })
+    if choice.is_whole() {
+        summary.report = Some(if choice.profiles == PROFILES && summary.is_success() {
+            report::publish(&report, &module().join("reports").join(choice.report_name()))?
+        } else {
+            report.display().to_string()
+        });
+    }
+    Ok(summary)
 }
 
 /// The Go module.

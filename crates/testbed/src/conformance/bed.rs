@@ -70,13 +70,6 @@ impl Bed {
             .context("the cluster's pool is empty")
     }
 
-    /// The features that the class says it has.
-    pub(super) fn claimed_features(&self) -> anyhow::Result<Vec<String>> {
-        let output = "jsonpath={.status.supportedFeatures[*].name}";
-        let text = self.kubectl(&["get", "gatewayclass", CLASS, "--output", output])?;
-        Ok(text.split_whitespace().map(str::to_owned).collect())
-    }
-
     /// Writes what Gatewright's replicas said into files of a folder.
     pub(super) fn keep_logs(&self, folder: &Path) -> anyhow::Result<()> {
         let pods = self.kubectl(&["get", "pods", "--namespace", NAMESPACE, "--output=name"])?;

@@ -44,8 +44,6 @@ pub(super) struct Suite {
 pub(super) struct Judged<'a> {
     pub(super) bed: &'a Bed,
     pub(super) choice: &'a Choice,
-    /// What is claimed, unless the class says it.
-    pub(super) features: Option<&'a [String]>,
     pub(super) report: Option<&'a Path>,
     /// Where the suite is to write its sums.
     pub(super) sums: &'a Path,
@@ -102,7 +100,6 @@ impl Suite {
         let Judged {
             bed,
             choice,
-            features,
             report,
             sums,
             log: _,
@@ -127,9 +124,6 @@ impl Suite {
             .arg(format!("--unusable-address={UNUSABLE}"));
         if let Some(tests) = &choice.tests {
             command.arg(format!("--only={tests}"));
-        }
-        if let Some(features) = features {
-            command.arg(format!("--supported-features={}", features.join(",")));
         }
         if let Some(report) = report {
             command

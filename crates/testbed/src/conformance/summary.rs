@@ -20,8 +20,8 @@ pub struct Summary {
     pub(super) outcomes: BTreeMap<String, Outcome>,
     /// How long the suite ran, without the start of the cluster.
     pub(super) time: Duration,
-    /// The report, if one was written.
-    pub(super) report: Option<PathBuf>,
+    /// Where the report is, if one was made, and what became of it.
+    pub(super) report: Option<String>,
     /// Where logs are.
     pub(super) folder: PathBuf,
 }
@@ -66,9 +66,9 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Profile>> {
 }
 
 impl Summary {
-    /// Whether all that was run passed.
+    /// Whether all that was to run did, and passed.
     pub fn is_success(&self) -> bool {
-        self.count(Verdict::Failed) == 0
+        self.count(Verdict::Passed) == self.outcomes.len()
     }
 
     fn count(&self, verdict: Verdict) -> usize {
@@ -112,7 +112,7 @@ impl fmt::Display for Summary {
             self.folder.display()
         )?;
         if let Some(report) = &self.report {
-            writeln!(formatter, "report: {}", report.display())?;
+            writeln!(formatter, "report: {report}")?;
         }
         Ok(())
     }
