@@ -10,4 +10,5 @@ mod cluster;
 mod golden;
 mod incremental;
 mod replicas;
+mod schema;
 mod universe;
