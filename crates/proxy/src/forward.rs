@@ -16,6 +16,7 @@ mod decide;
 mod exchange;
 mod fields;
 pub(crate) mod grpc;
+mod job;
 mod mirror;
 mod prepare;
 mod replay;
@@ -26,7 +27,7 @@ mod table;
 mod tunnel;
 
 pub(crate) use answer::{Reason, phrase};
-pub(crate) use attempt::{CLIENT_GONE, Ending, Job, Report, forward};
+pub(crate) use attempt::forward;
 pub(crate) use authorise::Asker;
 pub(crate) use body::{BodyError, Fill, Incoming, Outgoing};
 pub(crate) use client::{Client, Secured, Traffic, count};
@@ -35,6 +36,7 @@ pub(crate) use exchange::{Downstream, Watched};
 pub(crate) use fields::{
     Changes, Sender, added_response_fields, is_forwardable_upgrade, request_fields, response_fields,
 };
+pub(crate) use job::{CLIENT_GONE, Ending, Job, Report};
 pub(crate) use prepare::Wanted;
 pub(crate) use request::{Field, RequestFacts, RequestParts, ResponseView, is_idempotent};
 pub(crate) use table::{Held, HeldListener, HeldRoute, Table};

@@ -114,6 +114,8 @@ reasons! {
     AuthDenied = 403, "auth_denied", "forbidden: the request is not authorised\n";
     /// The authoriser cannot be asked, or gives no usable answer.
     AuthUnavailable = 403, "auth_unavailable", "forbidden: the request cannot be authorised\n";
+    /// Too many bodies wait to be judged.
+    Overloaded = 503, "overloaded", "too many requests wait at once\n";
     /// The body is larger than the authoriser takes.
     BodyTooLarge = 413, "body_too_large", "the request body is too large\n";
 }

@@ -7,7 +7,8 @@ use gatewright_ir::UpstreamProtocol;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 
 use super::{
-    Forward, HeldListener, HeldRoute, Prepared, Reason, RequestFacts, RequestParts, aside::Heard, check, decide::Denied,
+    Changes, Forward, HeldListener, HeldRoute, Prepared, Reason, RequestFacts, RequestParts, Sender, aside::Heard,
+    check, decide::Denied, request_fields,
 };
 use crate::{
     h1::{BodyLength, Encoding},
@@ -32,6 +33,8 @@ const OF_THE_ANSWER: [&str; 8] = [
 pub(super) struct Asking<'a> {
     pub(super) auth: &'a CompiledAuth,
     pub(super) request: &'a RequestParts<'a, 'a>,
+    /// Where the request came from, for the headers that say so.
+    pub(super) sender: Sender<'a>,
     pub(super) peer: SocketAddr,
     /// The body, as far as the filter wants it.
     pub(super) body: &'a Bytes,
@@ -61,11 +64,11 @@ pub(super) fn prepare(
     let request = asking.request;
     let mut head = Vec::new();
     let (prepared, body, is_head) = if asking.auth.is_grpc {
-        let message = check::request(asking);
+        let message = check::request(asking)?;
         (Prepared::H2(Box::new(grpc(asking)?)), message, false)
     } else {
         let body = asking.body.clone();
-        let fields = http_fields(asking);
+        let fields = http_fields(asking)?;
         let prepared = match cluster.protocol {
             UpstreamProtocol::Http1 => {
                 write(&mut head, asking, &fields);
@@ -102,22 +105,20 @@ pub(super) fn prepare(
 }
 
 /// The headers of a question over HTTP, except those that name its recipient.
-fn http_fields(asking: &Asking<'_>) -> HeaderMap {
+fn http_fields(asking: &Asking<'_>) -> Option<HeaderMap> {
     let mut fields = HeaderMap::new();
-    for field in asking.request.fields {
-        let is_sent = field.name.eq_ignore_ascii_case("authorization") || asking.auth.request_headers.has(field.name);
+    // The request is not passed on like this, but what a client may not claim, it may not claim here either.
+    request_fields(asking.request, asking.sender, Changes::default(), |name, value| {
+        let is_sent = name.eq_ignore_ascii_case("authorization") || asking.auth.request_headers.has(name);
         if is_sent
-            && response_header(field.name.as_bytes(), &ConnectionOptions::default(), false) == Fate::Forward
-            && let (Ok(name), Ok(value)) = (
-                HeaderName::from_bytes(field.name.as_bytes()),
-                HeaderValue::from_bytes(field.value),
-            )
+            && let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
         {
             fields.append(name, value);
         }
-    }
+    })
+    .ok()?;
     fields.insert(header::CONTENT_LENGTH, asking.body.len().into());
-    fields
+    Some(fields)
 }
 
 fn target(asking: &Asking<'_>) -> String {

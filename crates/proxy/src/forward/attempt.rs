@@ -7,14 +7,12 @@
 
 use std::{net::SocketAddr, rc::Rc, time::Instant};
 
-use gatewright_ir::{Retry, Timeouts};
-
 use super::{
-    Changes, Downstream, Forward, Prepared, Reason,
-    client::Traffic,
+    Changes, Downstream, Prepared, Reason,
     exchange::{Failure, Outcome, Progress, Terms, exchange},
+    job::{Ending, Job, Report},
     mirror,
-    replay::Replay,
+    replay::{Kept, Replay},
     retry::{self, Paused},
     seat::Seat,
 };
@@ -22,108 +20,10 @@ use crate::{
     h1::Encoding,
     matching::HeaderChanges,
     upstream::{Endpoint, Lost, h1::Connection, h2::Stream},
-    worker::{Deadline, Worker},
 };
 
 /// How often a request is tried in all without the rule having asked for it.
 const MOST_ATTEMPTS: u32 = 3;
-
-/// What is counted for a client that went away before its response began; no status of HTTP, but a custom.
-pub(crate) const CLIENT_GONE: u16 = 499;
-
-/// A request on its way to a backend.
-#[derive(Clone, Copy)]
-pub(crate) struct Job<'a> {
-    worker: &'a Rc<Worker>,
-    deadline: &'a Deadline,
-    forward: &'a Forward,
-    /// The head in HTTP/1.1, if the backend speaks that.
-    head: &'a [u8],
-    started: Instant,
-    timeouts: Timeouts,
-    retry: Option<&'a Retry>,
-}
-
-impl<'a> Job<'a> {
-    /// A client's request.
-    pub(crate) fn new(
-        worker: &'a Rc<Worker>,
-        deadline: &'a Deadline,
-        forward: &'a Forward,
-        head: &'a [u8],
-        started: Instant,
-    ) -> Self {
-        let rule = &forward.route.rule.rule;
-        Self {
-            worker,
-            deadline,
-            forward,
-            head,
-            started,
-            timeouts: rule.timeouts,
-            retry: rule.retry.as_ref(),
-        }
-    }
-
-    /// A request beside a client's, which the rule's limits do not concern.
-    pub(super) fn aside(worker: &'a Rc<Worker>, deadline: &'a Deadline, forward: &'a Forward, head: &'a [u8]) -> Self {
-        Self {
-            worker,
-            deadline,
-            forward,
-            head,
-            started: Instant::now(),
-            timeouts: Timeouts::default(),
-            retry: None,
-        }
-    }
-
-    /// The same, over by a moment.
-    pub(super) fn until(mut self, moment: Instant) -> Self {
-        self.timeouts.request = Some(moment.saturating_duration_since(self.started));
-        self
-    }
-}
-
-/// How a request ended.
-#[derive(Debug)]
-pub(crate) struct Report {
-    /// What the codec has to do now.
-    pub(crate) ending: Ending,
-    /// The status that the client saw, or that of a client that went away before it saw any.
-    pub(crate) status: u16,
-    /// How much was moved.
-    pub(crate) traffic: Traffic,
-    /// Whether the client's body was read to its end.
-    pub(crate) request_is_done: bool,
-    /// How the backend broke the response off, if it did so in HTTP/2.
-    pub(crate) reset: Option<h2::Reason>,
-}
-
-/// What the codec has to do after an exchange.
-#[derive(Debug)]
-pub(crate) enum Ending {
-    /// Nothing: the response was sent completely.
-    Complete,
-    /// Copy bytes between the client and this connection.
-    Switched(Box<Connection>),
-    /// Answer for this reason.
-    Answer(Reason),
-    /// Break off: the response cannot be completed, or nobody reads it.
-    Aborted,
-}
-
-impl Report {
-    fn answer(reason: Reason) -> Self {
-        Self {
-            ending: Ending::Answer(reason),
-            status: reason.status(),
-            traffic: Traffic::default(),
-            request_is_done: false,
-            reset: None,
-        }
-    }
-}
 
 /// The state of a request over all attempts.
 struct Attempts<'a> {
@@ -166,7 +66,8 @@ pub(crate) async fn forward<D: Downstream>(client: &mut D, job: Job<'_>) -> Repo
         return Box::pin(run(client, job, extras.seat)).await;
     }
     let limit = if job.retry.is_some() { retry::MOST_KEPT } else { 0 };
-    let mut replay = Replay::new(client, extras.body, limit, feeds);
+    let kept = extras.body.unwrap_or_else(|| Kept::new(job.worker));
+    let mut replay = Replay::new(client, kept, limit, feeds);
     Box::pin(run(&mut replay, job, extras.seat)).await
 }
 
@@ -263,7 +164,7 @@ impl Attempts<'_> {
             }
             Outcome::Switched => {
                 endpoint.answered(false);
-                return Next::Done(report(Ending::Switched(connection), &progress));
+                return Next::Done(Report::of(Ending::Switched(connection), &progress));
             }
             _ => {}
         }
@@ -390,7 +291,7 @@ impl Attempts<'_> {
                 })
             }
         };
-        Next::Done(report(ending, progress))
+        Next::Done(Report::of(ending, progress))
     }
 
     /// Another attempt, if it can be at another endpoint.
@@ -417,7 +318,7 @@ impl Attempts<'_> {
         }
         match retry::pause(client, self.job.deadline, until).await {
             Paused::Over => None,
-            Paused::ClientGone => Some(report(Ending::Aborted, &Progress::default())),
+            Paused::ClientGone => Some(Report::of(Ending::Aborted, &Progress::default())),
         }
     }
 
@@ -480,23 +381,6 @@ fn earlier(first: Option<(Instant, Reason)>, second: Option<(Instant, Reason)>) 
     match (first, second) {
         (Some(first), Some(second)) => Some(if first.0 <= second.0 { first } else { second }),
         (first, second) => first.or(second),
-    }
-}
-
-fn report(ending: Ending, progress: &Progress) -> Report {
-    Report {
-        ending,
-        status: if progress.status == 0 {
-            CLIENT_GONE
-        } else {
-            progress.status
-        },
-        traffic: Traffic {
-            received: progress.request.moved,
-            sent: progress.response.moved,
-        },
-        request_is_done: progress.request.is_done(),
-        reset: progress.reset,
     }
 }
 

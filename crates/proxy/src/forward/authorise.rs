@@ -5,6 +5,7 @@
 
 use std::{
     future::poll_fn,
+    pin::pin,
     rc::Rc,
     sync::Arc,
     task::Poll,
@@ -15,7 +16,7 @@ use bytes::Bytes;
 
 use super::{
     BodyError, Client, Content, Decision, Downstream, Ending, Fill, Held, HeldListener, HeldRoute, Job, LocalAnswer,
-    Reason, ResponseView,
+    Reason, ResponseView, Sender, Watched,
     aside::Aside,
     ask::{self, Asking, Ruling},
     attempt::run,
@@ -140,9 +141,15 @@ impl Question {
             .cluster(&auth.target, &self.routing.table, worker)
             .map_err(|_| Reason::AuthUnavailable)?;
         let fields = self.head.fields();
+        let settings = &self.listener.listener.settings;
         let question = Asking {
             auth,
             request: &self.head.parts(&fields),
+            sender: Sender {
+                peer: asker.peer,
+                is_trusted: asker.client.is_trusted(settings),
+                allows_underscores: settings.allow_underscores,
+            },
             peer: asker.client.peer,
             body: &body,
         };
@@ -152,12 +159,14 @@ impl Question {
         let limit = self.route.rule.rule.timeouts.request.map(|limit| asker.started + limit);
         let until = limit.map_or(Instant::now() + PATIENCE, |limit| limit.min(Instant::now() + PATIENCE));
         let job = Job::aside(worker, asker.deadline, &forward, &text).until(until);
-        let report = run(&mut aside, job, None).await;
+        let ending = while_there(stream, run(&mut aside, job, None))
+            .await
+            .map(|report| report.ending);
         if limit.is_some_and(|limit| limit <= Instant::now()) {
             return Err(Reason::RequestTimeout);
         }
-        match (report.ending, aside.heard) {
-            (Ending::Complete, Some(heard)) => ask::read(auth, *heard),
+        match (ending, aside.heard) {
+            (Some(Ending::Complete), Some(heard)) => ask::read(auth, *heard),
             _ => Err(Reason::AuthUnavailable),
         }
     }
@@ -184,13 +193,14 @@ impl Question {
                     self.head.facts.expects_continue = false;
                 }
                 let patience = self.listener.listener.settings.body_timeout;
-                none.insert(read(stream, asker.deadline, patience, most).await?)
+                let kept = Kept::new(&asker.client.worker);
+                none.insert(read(stream, asker.deadline, patience, most, kept).await?)
             }
         };
-        if kept.bytes.len() > most {
+        if kept.bytes().len() > most {
             return Err(Reason::BodyTooLarge);
         }
-        Ok(Bytes::copy_from_slice(&kept.bytes))
+        Ok(Bytes::copy_from_slice(kept.bytes()))
     }
 }
 
@@ -202,14 +212,34 @@ const CONTINUE: ResponseView<'static> = ResponseView {
     stated_length: None,
 };
 
+/// What a future gives, unless the client goes away before.
+async fn while_there<D: Downstream, T>(stream: &mut D, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    let mut is_half_closed = false;
+    poll_fn(|context| {
+        if let Poll::Ready(given) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(given));
+        }
+        if !is_half_closed {
+            match stream.poll_watch(context) {
+                Poll::Ready(Watched::Gone) => return Poll::Ready(None),
+                Poll::Ready(Watched::HalfClosed) => is_half_closed = true,
+                Poll::Pending => {}
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
 /// Reads a whole body of at most so many bytes.
 async fn read<D: Downstream>(
     stream: &mut D,
     deadline: &Deadline,
     patience: Duration,
     most: usize,
+    mut kept: Kept,
 ) -> Result<Kept, Reason> {
-    let mut kept = Kept::default();
     deadline.set(Instant::now(), patience);
     poll_fn(|context| {
         // What tells the client to go on; a client that cannot be told shows below.
@@ -218,10 +248,12 @@ async fn read<D: Downstream>(
             match stream.poll_fill(context) {
                 Poll::Ready(Ok(Fill::Data)) => {
                     let there = stream.filled();
-                    if kept.bytes.len() + there.len() > most {
+                    if kept.bytes().len() + there.len() > most {
                         return Poll::Ready(Err(Reason::BodyTooLarge));
                     }
-                    kept.bytes.extend_from_slice(there);
+                    if !kept.add(there) {
+                        return Poll::Ready(Err(Reason::Overloaded));
+                    }
                     let count = there.len();
                     stream.consume(count);
                     deadline.set(Instant::now(), patience);
@@ -229,7 +261,7 @@ async fn read<D: Downstream>(
                 Poll::Ready(Ok(Fill::End)) => {
                     kept.trailers = stream.take_trailers();
                     kept.is_whole = true;
-                    return Poll::Ready(Ok(std::mem::take(&mut kept)));
+                    return Poll::Ready(Ok(()));
                 }
                 Poll::Ready(Err(BodyError::Malformed)) => return Poll::Ready(Err(Reason::MalformedChunk)),
                 // Nobody will read this answer.
@@ -239,4 +271,5 @@ async fn read<D: Downstream>(
         }
     })
     .await
+    .map(|()| kept)
 }

@@ -11,10 +11,11 @@ use gatewright_ir::Scheme;
 use http::{HeaderName, HeaderValue};
 
 use super::{
-    Reason,
+    Changes, Reason,
     aside::Heard,
     ask::{Asking, Ruling, is_settable},
     decide::Denied,
+    request_fields,
 };
 use crate::matching::{HeaderChanges, Passed, RequestView};
 
@@ -62,7 +63,8 @@ impl Message {
 }
 
 /// The request, framed for gRPC.
-pub(super) fn request(asking: &Asking<'_>) -> Bytes {
+pub(super) fn request(asking: &Asking<'_>) -> Option<Bytes> {
+    let headers = headers(asking)?;
     let mut message = Message::default();
     message.message(1, |context| {
         context.message(1, |source| {
@@ -76,16 +78,37 @@ pub(super) fn request(asking: &Asking<'_>) -> Bytes {
         context.message(4, |request| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             request.message(1, |time| time.number(1, since.as_secs()));
-            request.message(2, |http| write_http(http, asking));
+            request.message(2, |http| write_http(http, asking, headers));
         });
     });
     let mut framed = vec![0];
     framed.extend_from_slice(&u32::try_from(message.0.len()).unwrap_or(u32::MAX).to_be_bytes());
     framed.extend_from_slice(&message.0);
-    framed.into()
+    Some(framed.into())
 }
 
-fn write_http(http: &mut Message, asking: &Asking<'_>) {
+/// The headers that are sent along, each name once. None when the request may not pass at all.
+fn headers(asking: &Asking<'_>) -> Option<Vec<(String, String)>> {
+    let mut sent: Vec<(String, String)> = Vec::new();
+    request_fields(asking.request, asking.sender, Changes::default(), |name, value| {
+        if !asking.auth.request_headers.has(name) {
+            return;
+        }
+        let name = name.to_ascii_lowercase();
+        let value = String::from_utf8_lossy(value);
+        match sent.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, joined)) => {
+                joined.push(',');
+                joined.push_str(&value);
+            }
+            None => sent.push((name, value.into_owned())),
+        }
+    })
+    .ok()?;
+    Some(sent)
+}
+
+fn write_http(http: &mut Message, asking: &Asking<'_>, mut sent: Vec<(String, String)>) {
     let request = asking.request;
     let mut path = request.path().to_owned();
     if let Some(query) = request.query() {
@@ -97,20 +120,6 @@ fn write_http(http: &mut Message, asking: &Asking<'_>) {
         Scheme::Https => "https",
     };
     http.bytes(2, request.method.as_bytes());
-    let mut sent: Vec<(String, String)> = Vec::new();
-    for field in request.fields {
-        if asking.auth.request_headers.has(field.name) {
-            let name = field.name.to_ascii_lowercase();
-            let value = String::from_utf8_lossy(field.value);
-            match sent.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, joined)) => {
-                    joined.push(',');
-                    joined.push_str(&value);
-                }
-                None => sent.push((name, value.into_owned())),
-            }
-        }
-    }
     if matches!(asking.auth.request_headers, Passed::All) {
         for (name, value) in [
             (":authority", request.authority_text()),

@@ -5,6 +5,7 @@
 
 use std::{
     io,
+    rc::Rc,
     task::{Context, Poll, ready},
 };
 
@@ -12,14 +13,59 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{BodyError, Changes, Downstream, Fill, Incoming, Outgoing, ResponseView, Watched, mirror::Feed};
+use crate::worker::Worker;
+
+/// Most bytes of bodies that one worker remembers at once.
+const MOST_IN_ALL: usize = 64 * 1024 * 1024;
 
 /// The beginning of a body, or all of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Kept {
-    pub(super) bytes: Vec<u8>,
+    bytes: Vec<u8>,
     /// Whether nothing follows.
     pub(super) is_whole: bool,
     pub(super) trailers: Option<Box<HeaderMap>>,
+    worker: Rc<Worker>,
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub(super) fn new(worker: &Rc<Worker>) -> Self {
+        Self {
+            bytes: Vec::new(),
+            is_whole: false,
+            trailers: None,
+            worker: Rc::clone(worker),
+        }
+    }
+
+    /// The bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Adds bytes, unless the worker remembers too much already.
+    #[must_use]
+    pub(super) fn add(&mut self, bytes: &[u8]) -> bool {
+        let in_all = self.worker.remembered.get() + bytes.len();
+        if in_all > MOST_IN_ALL {
+            return false;
+        }
+        self.worker.remembered.set(in_all);
+        self.bytes.extend_from_slice(bytes);
+        true
+    }
+
+    fn clear(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.worker.remembered.set(self.worker.remembered.get() - bytes.len());
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 /// A client with a remembered body.
@@ -38,8 +84,7 @@ pub(super) struct Replay<'a, D> {
 
 impl<'a, D: Downstream> Replay<'a, D> {
     /// Remembers up to so many bytes beyond those that are kept already, and feeds mirrors.
-    pub(super) fn new(client: &'a mut D, kept: Option<Kept>, limit: usize, feeds: Vec<Feed>) -> Self {
-        let kept = kept.unwrap_or_default();
+    pub(super) fn new(client: &'a mut D, kept: Kept, limit: usize, feeds: Vec<Feed>) -> Self {
         let mut replay = Self {
             client,
             at: 0,
@@ -76,12 +121,12 @@ impl<'a, D: Downstream> Replay<'a, D> {
 
     /// Remembers bytes that come from the client, as long as there is room.
     fn keep(&mut self, bytes: &[u8]) {
-        if self.has_all && self.kept.bytes.len() + bytes.len() <= self.limit {
-            self.kept.bytes.extend_from_slice(bytes);
+        let has_room = self.has_all && self.kept.bytes.len() + bytes.len() <= self.limit;
+        if has_room && self.kept.add(bytes) {
             self.at = self.kept.bytes.len();
         } else {
             self.has_all = false;
-            self.kept.bytes = Vec::new();
+            self.kept.clear();
             self.at = 0;
         }
     }
@@ -193,3 +238,6 @@ impl<D: Downstream> Downstream for Replay<'_, D> {
         self.at = 0;
     }
 }
+
+#[cfg(test)]
+mod tests;

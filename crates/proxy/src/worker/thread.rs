@@ -34,17 +34,20 @@ pub(crate) struct Worker {
     pub(crate) endpoints: Registry,
     /// Copies for mirrors that are under way.
     pub(crate) copies: Cell<u32>,
+    /// Bytes of bodies that are remembered.
+    pub(crate) remembered: Cell<usize>,
     wheel: Rc<Wheel>,
     recent: Cell<Instant>,
 }
 
 impl Worker {
-    pub(super) fn new(metrics: Arc<WorkerMetrics>) -> Rc<Self> {
+    pub(crate) fn new(metrics: Arc<WorkerMetrics>) -> Rc<Self> {
         Rc::new(Self {
             stock: Stock::default(),
             metrics,
             endpoints: Registry::default(),
             copies: Cell::new(0),
+            remembered: Cell::new(0),
             wheel: Wheel::new(),
             recent: Cell::new(Instant::now()),
         })

@@ -8,7 +8,7 @@ use gatewright_ir::{AuthProtocol, ClusterId, ExternalAuth, Filters, Scheme, Targ
 use super::{Fields, Message, Value, request, response};
 use crate::{
     forward::{
-        Field, Reason, RequestFacts, RequestParts,
+        Field, Reason, RequestFacts, RequestParts, Sender,
         aside::Heard,
         ask::{Asking, Ruling},
     },
@@ -57,10 +57,11 @@ fn text(text: &str) -> Value<'_> {
 
 fn asked(headers: Option<&[&str]>, body: &'static [u8]) -> Vec<u8> {
     let filters = filters(headers);
-    let fields = [("X-A", "1"), ("x-b", "2"), ("x-a", "3")].map(|(name, value)| Field {
-        name,
-        value: value.as_bytes(),
-    });
+    let fields =
+        [("X-A", "1"), ("x-b", "2"), ("x-a", "3"), ("X-Forwarded-For", "1.2.3.4")].map(|(name, value)| Field {
+            name,
+            value: value.as_bytes(),
+        });
     let parts = RequestParts {
         method: "POST",
         target: normalise::Target {
@@ -84,9 +85,15 @@ fn asked(headers: Option<&[&str]>, body: &'static [u8]) -> Vec<u8> {
     let framed = request(&Asking {
         auth: filters.auth.as_deref().unwrap(),
         request: &parts,
+        sender: Sender {
+            peer: "192.0.2.7",
+            is_trusted: false,
+            allows_underscores: false,
+        },
         peer: "192.0.2.7:4711".parse().unwrap(),
         body: &Bytes::from_static(body),
-    });
+    })
+    .unwrap();
     assert_eq!(framed[0], 0);
     assert_eq!(
         u32::from_be_bytes(framed[1..5].try_into().unwrap()) as usize,
@@ -115,8 +122,12 @@ fn a_request_says_who_asks_for_what() {
 fn without_a_list_all_headers_are_sent_and_bodies_that_are_no_text_go_as_bytes() {
     let message = asked(None, b"\xff\x00");
     let names = field(&message, &[1, 4, 2, 3, 1]);
-    let expected = ["x-a", "x-b", ":authority", ":method", ":path", ":scheme"].map(text);
-    assert_eq!(names, expected);
+    for name in ["x-a", "x-b", ":authority", ":method", ":path", ":scheme"] {
+        assert!(names.contains(&text(name)), "{name}");
+    }
+    // What the client says about where it came from is not believed here either.
+    let values = field(&message, &[1, 4, 2, 3, 2]);
+    assert!(!values.contains(&text("1.2.3.4")) && values.contains(&text("192.0.2.7")));
     assert_eq!(field(&message, &[1, 4, 2, 12]), [Value::Bytes(b"\xff\x00")]);
     assert!(field(&message, &[1, 4, 2, 11]).is_empty());
 }
