@@ -71,6 +71,7 @@ impl AppSettings {
                 host_addresses,
                 allow_local_backends,
                 default_entry,
+                zone: None,
                 session_key: session_key(),
             },
             workers: args.workers,

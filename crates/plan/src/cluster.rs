@@ -1,12 +1,12 @@
 //! Clusters: the endpoints behind a Service port.
 
-use std::net::{IpAddr, SocketAddr};
+mod endpoints;
 
 use gatewright_api::Kind;
 use gatewright_ir::{Cluster, ClusterId, Endpoint, Endpoints, Text, UpstreamProtocol};
 use gatewright_world::{
     Key, World,
-    object::{AppProtocol, EndpointSlice, Service},
+    object::{AppProtocol, Service},
     origin,
     resolve::Granted,
 };
@@ -60,29 +60,11 @@ pub(crate) fn build(
         },
         (None, None) => return None,
         (None, Some(port)) => {
-            let collect = |addresses: fn(&EndpointSlice) -> &[IpAddr]| {
-                let mut endpoints = Vec::new();
-                for slice in world.slices(service) {
-                    let Some(target) = slice.ports.iter().find(|target| target.name == port.name) else {
-                        continue;
-                    };
-                    let target = target.port.unwrap_or(number);
-                    let addresses = addresses(slice).iter().copied();
-                    let usable = addresses.filter(|address| settings.allow_local_backends || !is_local(*address));
-                    endpoints.extend(usable.map(|address| Endpoint {
-                        address: SocketAddr::new(address, target),
-                    }));
-                }
-                // Slices come in no order, and one address may stand in two of them while they are rebalanced.
-                endpoints.sort_unstable();
-                endpoints.dedup();
-                endpoints
-            };
-            let mut endpoints = collect(|slice| &slice.addresses);
-            // Better one that is about to leave and still answers than none at all.
-            if endpoints.is_empty() {
-                endpoints = collect(|slice| &slice.leaving);
-            }
+            let chosen = endpoints::choose(world, settings, service, declared, port);
+            let mut endpoints: Vec<Endpoint> = chosen.into_iter().map(|address| Endpoint { address }).collect();
+            // Slices come in no order, and one address may stand in two of them while they are rebalanced.
+            endpoints.sort_unstable();
+            endpoints.dedup();
             Endpoints::Known(endpoints)
         }
     };
@@ -91,12 +73,4 @@ pub(crate) fn build(
         protocol,
         endpoints,
     })
-}
-
-/// Whether an address leads into the host of whoever connects to it.
-fn is_local(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.is_loopback() || address.is_link_local() || address.is_unspecified(),
-        IpAddr::V6(address) => address.is_loopback() || address.is_unicast_link_local() || address.is_unspecified(),
-    }
 }

@@ -37,6 +37,8 @@ pub struct PlanSettings {
     pub allow_local_backends: bool,
     /// How Gateways are reached where no GatewayConfig says it: `Host` with files, `LoadBalancer` in a cluster.
     pub default_entry: Entry,
+    /// The zone of this replica, if it is known: endpoints that are meant for it come first.
+    pub zone: Option<Text>,
     /// What makes the tokens of session persistence unreadable and unforgeable: the same on every replica, so that each
     /// honours what another chose, and never shown.
     pub session_key: SessionKey,
@@ -49,6 +51,7 @@ impl Default for PlanSettings {
             host_addresses: vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED)],
             allow_local_backends: true,
             default_entry: Entry::Host,
+            zone: None,
             // For tests and for whoever only looks at a plan; who serves traffic sets a secret one.
             session_key: SessionKey::new([0; 32]),
         }

@@ -37,7 +37,7 @@ pub use route::{
 pub use secret::{Secret, TlsMaterial, TlsProblem};
 pub use selector::Selector;
 pub use service::{AppProtocol, Service, ServicePort};
-pub use slice::{EndpointSlice, SlicePort};
+pub use slice::{EndpointSlice, Hints, SliceEndpoint, SlicePort};
 
 /// What every object's status and every tie-break needs of its metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

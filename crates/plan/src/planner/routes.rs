@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use gatewright_ir::{Cluster, UpstreamProtocol};
+use gatewright_ir::{Cluster, ClusterId, UpstreamProtocol};
 use gatewright_world::{
     ChangeSet, Key, World,
     desired::Status,
@@ -189,26 +189,33 @@ impl Planner {
         }
     }
 
-    /// Builds the clusters of changed Services and EndpointSlices again, and puts them where they are used.
+    /// Builds the clusters of changed Services and EndpointSlices again, and puts them where they are used. All of them,
+    /// when this replica has come to another node: which endpoints are near depends on it.
     pub(super) fn update_clusters(&mut self, world: &World, changes: &ChangeSet, work: &mut Work) {
-        for service in changes.services.union(&changes.endpoints) {
-            for id in self.service_clusters.get(service) {
-                let Some(plan) = self.clusters.get_mut(id) else {
-                    continue;
-                };
-                // A port that has gone takes its routes with it, and they the cluster.
-                let Some(built) = cluster::build(world, &self.settings, &plan.service, plan.port, plan.protocol) else {
-                    continue;
-                };
-                if built == *plan.cluster {
-                    continue;
-                }
-                plan.cluster = Arc::new(built);
-                for (user, _) in &plan.users {
-                    if let Some(gateway) = self.gateways.plans.get_mut(user) {
-                        gateway.table.clusters.insert(id.clone(), plan.cluster.clone());
-                        work.touched.insert(user.clone());
-                    }
+        let ids: Vec<ClusterId> = if world.local_has_moved(changes) {
+            self.clusters.keys().cloned().collect()
+        } else {
+            let services = changes.services.union(&changes.endpoints);
+            services
+                .flat_map(|service| self.service_clusters.get(service).cloned())
+                .collect()
+        };
+        for id in &ids {
+            let Some(plan) = self.clusters.get_mut(id) else {
+                continue;
+            };
+            // A port that has gone takes its routes with it, and they the cluster.
+            let Some(built) = cluster::build(world, &self.settings, &plan.service, plan.port, plan.protocol) else {
+                continue;
+            };
+            if built == *plan.cluster {
+                continue;
+            }
+            plan.cluster = Arc::new(built);
+            for (user, _) in &plan.users {
+                if let Some(gateway) = self.gateways.plans.get_mut(user) {
+                    gateway.table.clusters.insert(id.clone(), plan.cluster.clone());
+                    work.touched.insert(user.clone());
                 }
             }
         }

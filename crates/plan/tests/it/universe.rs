@@ -38,7 +38,11 @@ impl Edit {
                 world.apply_invalid(&object.name(), Some(&object).filter(|_| !is_empty), "it is broken");
             }
             Self::Replica(name, replica) => world.set_replica(name, replica.clone()),
-            Self::Local(addresses) => world.set_local("one", addresses, None),
+            Self::Local(addresses) => {
+                // The node changes with the addresses.
+                let node = Some("n1").filter(|_| addresses.len() == 1);
+                world.set_local("one", addresses, node);
+            }
             Self::Leaving => world.set_leaving(),
             Self::Conflict(name, message) => world.set_conflict(name, *message),
         }
@@ -358,6 +362,7 @@ fn service() -> impl Strategy<Value = Edit> {
     let spec = pick(&[
         json!({"ports": [{"port": 80}]}),
         json!({"ports": [{"port": 80, "appProtocol": "kubernetes.io/ws"}]}),
+        json!({"ports": [{"port": 80}], "internalTrafficPolicy": "Local"}),
         json!({"ports": [{"port": 80, "name": "http", "appProtocol": "kubernetes.io/h2c"}, {"port": 99, "name": "x", "appProtocol": "https"}]}),
         json!({"type": "ExternalName", "externalName": "example.com"}),
     ]);
@@ -377,7 +382,8 @@ fn slice() -> impl Strategy<Value = Edit> {
                 json!({
                     "metadata": {"namespace": namespace, "name": name, "labels": {"kubernetes.io/service-name": service}},
                     "addressType": "IPv4",
-                    "endpoints": [{"addresses": [format!("10.0.0.{address}")], "conditions": {"ready": ready, "serving": true, "terminating": leaving}}],
+                    "endpoints": [{"addresses": [format!("10.0.0.{address}")], "conditions": {"ready": ready, "serving": true, "terminating": leaving},
+                        "nodeName": format!("n{address}")}],
                     "ports": [{"name": port, "port": 8080}],
                 }),
             )

@@ -12,6 +12,8 @@ pub struct Service {
     pub ports: Box<[ServicePort]>,
     /// The name it stands for, if it is of type ExternalName.
     pub external_name: Option<Text>,
+    /// Whether only endpoints on the node of whoever asks are meant (`internalTrafficPolicy: Local`).
+    pub is_node_local: bool,
 }
 
 /// A port of a Service.
@@ -67,6 +69,7 @@ impl Service {
         Self {
             ports,
             external_name: names.optional(external_name.as_deref()),
+            is_node_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
         }
     }
 

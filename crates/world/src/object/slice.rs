@@ -1,4 +1,4 @@
-//! EndpointSlice, reduced to addresses that accept requests.
+//! EndpointSlice, reduced to addresses that accept requests, and where they are.
 
 use std::net::IpAddr;
 
@@ -7,17 +7,38 @@ use gatewright_ir::Text;
 
 use crate::{Interner, Key, desired::owned::SERVICE_NAME};
 
-/// Ready addresses and the ports they answer on.
+/// Addresses that answer, and the ports they answer on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointSlice {
     /// The Service it belongs to, if any.
     pub service: Option<Key>,
     /// The ports.
     pub ports: Box<[SlicePort]>,
-    /// Ready addresses. Slices of type FQDN have none: Kubernetes gives them no meaning for routing.
-    pub addresses: Box<[IpAddr]>,
-    /// Addresses that are about to leave and still answer: used where none is ready.
-    pub leaving: Box<[IpAddr]>,
+    /// The endpoints that are ready, and those that are about to leave and still answer. Slices of type FQDN have none:
+    /// Kubernetes gives them no meaning for routing.
+    pub endpoints: Box<[SliceEndpoint]>,
+}
+
+/// An endpoint of a slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SliceEndpoint {
+    /// Its address.
+    pub address: IpAddr,
+    /// Whether it is about to leave: then it is used where none is ready.
+    pub is_leaving: bool,
+    /// The node it runs on.
+    pub node: Option<Text>,
+    /// Whom it is meant for, if that is said.
+    pub hints: Option<Box<Hints>>,
+}
+
+/// Whom an endpoint is meant for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// Those in these zones.
+    pub zones: Box<[Text]>,
+    /// Those on these nodes.
+    pub nodes: Box<[Text]>,
 }
 
 /// A port of a slice.
@@ -45,26 +66,36 @@ impl EndpointSlice {
             port: port.port.and_then(|port| u16::try_from(port).ok()),
         });
         let ports = ports.collect();
-        let is_ready = |endpoint: &api::discovery::Endpoint| {
+        let mut endpoints = Vec::new();
+        for endpoint in slice.endpoints.iter().flatten() {
+            let conditions = endpoint.conditions.clone().unwrap_or_default();
             // An unset `ready` means ready, as the API says.
-            let conditions = endpoint.conditions.as_ref();
-            conditions.and_then(|conditions| conditions.ready).unwrap_or(true)
-        };
-        let is_leaving = |endpoint: &api::discovery::Endpoint| {
-            let conditions = endpoint.conditions.as_ref();
-            conditions
-                .is_some_and(|conditions| conditions.serving == Some(true) && conditions.terminating == Some(true))
-        };
-        let collect = |is_meant: &dyn Fn(&api::discovery::Endpoint) -> bool| {
-            let endpoints = slice.endpoints.iter().flatten().filter(|endpoint| is_meant(endpoint));
-            let addresses = endpoints.flat_map(|endpoint| endpoint.addresses.iter());
-            addresses.filter_map(|address| address.parse().ok()).collect()
-        };
+            let is_ready = conditions.ready.unwrap_or(true);
+            let still_answers = conditions.serving == Some(true) && conditions.terminating == Some(true);
+            if !is_ready && !still_answers {
+                continue;
+            }
+            let node = names.optional(endpoint.node_name.as_deref());
+            let hints = endpoint.hints.as_ref().map(|hints| {
+                let zones = hints.for_zones.iter().flatten();
+                let nodes = hints.for_nodes.iter().flatten();
+                Box::new(Hints {
+                    zones: zones.map(|zone| names.text(&zone.name)).collect(),
+                    nodes: nodes.map(|node| names.text(&node.name)).collect(),
+                })
+            });
+            let addresses = endpoint.addresses.iter().filter_map(|address| address.parse().ok());
+            endpoints.extend(addresses.map(|address| SliceEndpoint {
+                address,
+                is_leaving: !is_ready,
+                node: node.clone(),
+                hints: hints.clone(),
+            }));
+        }
         Self {
             service,
             ports,
-            addresses: collect(&is_ready),
-            leaving: collect(&|endpoint| !is_ready(endpoint) && is_leaving(endpoint)),
+            endpoints: endpoints.into(),
         }
     }
 }

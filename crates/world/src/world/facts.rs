@@ -9,7 +9,7 @@ use std::{cmp::Reverse, collections::BTreeMap, net::IpAddr};
 use gatewright_ir::{Fact, ListenerState, Origin, Text};
 
 use super::World;
-use crate::{ListenerFact, Replica};
+use crate::{ChangeSet, ListenerFact, Replica};
 
 impl World {
     /// Takes in what the plane of this replica observed.
@@ -98,6 +98,11 @@ impl World {
     pub fn local(&self) -> &Replica {
         static NOTHING: Replica = Replica::unknown();
         self.replicas.get(&self.local).unwrap_or(&NOTHING)
+    }
+
+    /// Whether this replica's place is among what changed.
+    pub fn local_has_moved(&self, changes: &ChangeSet) -> bool {
+        changes.replicas.contains(&self.local)
     }
 
     /// All replicas that are known, this one included, by name.

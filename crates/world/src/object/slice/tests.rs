@@ -27,18 +27,23 @@ fn a_slice_belongs_to_the_service_its_label_names() {
 }
 
 #[test]
-fn only_ready_endpoints_count_and_unknown_means_ready() {
+fn an_endpoint_counts_that_is_ready_or_leaves_and_still_answers_and_unknown_means_ready() {
+    let (ready, leaving) = (Some(false), Some(true));
     let table = [
-        (json!(null), true),
-        (json!({}), true),
-        (json!({"ready": true}), true),
-        (json!({"ready": false}), false),
-        (json!({"ready": false, "serving": true, "terminating": true}), false),
+        (json!(null), ready),
+        (json!({}), ready),
+        (json!({"ready": true}), ready),
+        (json!({"ready": true, "terminating": true}), ready),
+        (json!({"ready": false}), None),
+        (json!({"ready": false, "serving": true}), None),
+        (json!({"ready": false, "serving": false, "terminating": true}), None),
+        (json!({"ready": false, "serving": true, "terminating": true}), leaving),
     ];
-    for (conditions, is_ready) in table {
+    for (conditions, expected) in table {
         let endpoint = json!({"addresses": ["10.0.0.1"], "conditions": conditions});
         let slice = reduce(&json!({ "endpoints": [endpoint] }));
-        assert_eq!(!slice.addresses.is_empty(), is_ready, "{conditions}");
+        let leaves = slice.endpoints.first().map(|endpoint| endpoint.is_leaving);
+        assert_eq!(leaves, expected, "{conditions}");
     }
 }
 
@@ -49,9 +54,10 @@ fn all_addresses_of_both_families_are_read_and_names_are_not() {
         .iter()
         .map(|address| address.parse().unwrap())
         .collect();
-    assert_eq!(*slice.addresses, *expected);
+    let addresses: Vec<IpAddr> = slice.endpoints.iter().map(|endpoint| endpoint.address).collect();
+    assert_eq!(addresses, expected);
     let named = reduce(&json!({"addressType": "FQDN", "endpoints": [{"addresses": ["web.example.com"]}]}));
-    assert!(named.addresses.is_empty());
+    assert!(named.endpoints.is_empty());
 }
 
 #[test]
@@ -61,4 +67,16 @@ fn ports_are_read_by_name_and_only_those_of_tcp() {
     ]}));
     let ports: Vec<_> = slice.ports.iter().map(|port| (&*port.name, port.port)).collect();
     assert_eq!(ports, [("http", Some(8080)), ("", Some(9000)), ("any", None)]);
+}
+
+#[test]
+fn where_an_endpoint_is_and_for_whom_is_read() {
+    let slice = reduce(&json!({"endpoints": [{
+        "addresses": ["10.0.0.1"], "nodeName": "n1",
+        "hints": {"forZones": [{"name": "z1"}], "forNodes": [{"name": "n1"}]},
+    }]}));
+    let endpoint = &slice.endpoints[0];
+    assert_eq!(endpoint.node.as_deref(), Some("n1"));
+    let hints = endpoint.hints.as_ref().unwrap();
+    assert_eq!((&*hints.zones[0], &*hints.nodes[0]), ("z1", "n1"));
 }
