@@ -26,6 +26,7 @@ test: ## Set up what is needed and run every check and test; root, because of th
 	@echo '==> lints' && $(MAKE) --no-print-directory lint
 	@echo '==> quick tests' && $(MAKE) --no-print-directory test-quick
 	@echo '==> cluster tests' && $(MAKE) --no-print-directory test-cluster
+	@echo '==> conformance' && $(MAKE) --no-print-directory conformance
 	@echo '==> dependencies' && $(MAKE) --no-print-directory deny
 
 test-quick: ## The tests that need neither root nor Go
