@@ -7,6 +7,7 @@ pub mod bench;
 pub mod cluster;
 pub mod conformance;
 pub mod figures;
+pub mod h2spec;
 pub mod load;
 mod locks;
 pub mod memory;
