@@ -31,11 +31,9 @@ pub(crate) fn of_code(code: Code) -> &'static str {
 /// What to do about a condition.
 pub(crate) fn of_reason(reason: Reason) -> &'static str {
     match reason {
-        Reason::Accepted
-        | Reason::Programmed
-        | Reason::ResolvedRefs
-        | Reason::NoConflicts
-        | Reason::DefaultScope => "nothing: all is well",
+        Reason::Accepted | Reason::Programmed | Reason::ResolvedRefs | Reason::NoConflicts | Reason::DefaultScope => {
+            "nothing: all is well"
+        }
         Reason::Pending => "wait a moment; if it stays, look into the log",
         Reason::Invalid => "mend what the other conditions of the object name",
         Reason::InvalidParameters => {
@@ -51,6 +49,7 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         }
         Reason::NoResources => "free what the message names; if it is a port of a replica, look into its log",
         Reason::OverlappingHostnames => "nothing: requests are told apart all the same",
+        Reason::Conflicted => "remove one of the two policies",
         Reason::HostnameConflict => "give one of the listeners another hostname or port",
         Reason::ProtocolConflict => "give one of the listeners another port",
         Reason::PortUnavailable => "free the port, or give the listener another one",
