@@ -12,6 +12,7 @@
 )]
 
 mod bed;
+mod churn;
 mod classes;
 mod deploy;
 mod entry;
