@@ -17,6 +17,7 @@ pub use gateway_api::experimental::gateways::{self, Gateway};
 pub use gateway_api::experimental::grpcroutes::{self, GrpcRoute};
 pub use gateway_api::experimental::httproutes::{self, HttpRoute};
 pub use gateway_api::experimental::referencegrants::{self, ReferenceGrant};
+pub use gateway_api::experimental::xbackendtrafficpolicies::{self, XBackendTrafficPolicy};
 pub use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};
 pub use k8s_openapi::api::discovery::v1::EndpointSlice;
 pub use k8s_openapi::api::{core::v1 as core, discovery::v1 as discovery};

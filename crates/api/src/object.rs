@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, GrpcRoute, HttpRoute, Namespace, ReferenceGrant,
-    Secret, Service, meta::ObjectMeta,
+    Secret, Service, XBackendTrafficPolicy, meta::ObjectMeta,
 };
 
 /// The name of one object: its kind, its namespace (empty for cluster-scoped kinds) and its name.
@@ -141,6 +141,16 @@ impl Kind {
     pub fn is_route(self) -> bool {
         matches!(self, Self::HttpRoute | Self::GrpcRoute)
     }
+
+    /// The list in the status to which each controller adds entries of its own, and the field of an entry that says what it
+    /// is about. None where the status belongs to one controller.
+    pub fn shared_status(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::HttpRoute | Self::GrpcRoute => Some(("parents", "parentRef")),
+            Self::BackendTrafficPolicy => Some(("ancestors", "ancestorRef")),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Kind {
@@ -161,6 +171,7 @@ kinds! {
     HttpRoute: HttpRoute, "HTTPRoute", "gateway.networking.k8s.io", ["v1", "v1beta1"], "httproutes", namespaced: true;
     GrpcRoute: GrpcRoute, "GRPCRoute", "gateway.networking.k8s.io", ["v1"], "grpcroutes", namespaced: true;
     ReferenceGrant: ReferenceGrant, "ReferenceGrant", "gateway.networking.k8s.io", ["v1", "v1beta1"], "referencegrants", namespaced: true;
+    BackendTrafficPolicy: XBackendTrafficPolicy, "XBackendTrafficPolicy", "gateway.networking.x-k8s.io", ["v1alpha1"], "xbackendtrafficpolicies", namespaced: true;
     Service: Service, "Service", "", ["v1"], "services", namespaced: true;
     EndpointSlice: EndpointSlice, "EndpointSlice", "discovery.k8s.io", ["v1"], "endpointslices", namespaced: true;
     Secret: Secret, "Secret", "", ["v1"], "secrets", namespaced: true;

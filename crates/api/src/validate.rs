@@ -4,6 +4,7 @@
 //! types, limits, defaults and cross-field rules from the files beside this one, one per kind. Sources call [`admit`]
 //! on what they read; `check` prints the findings. Nothing here knows files, lines or the plan.
 
+mod backend_traffic_policy;
 mod check;
 mod code;
 mod complete;
@@ -129,6 +130,7 @@ fn shape_of(kind: Kind) -> &'static Shape {
         Kind::HttpRoute => shape!(crate::HttpRoute, http_route::facts),
         Kind::GrpcRoute => shape!(crate::GrpcRoute, grpc_route::facts),
         Kind::ReferenceGrant => shape!(crate::ReferenceGrant, reference_grant::facts),
+        Kind::BackendTrafficPolicy => shape!(crate::XBackendTrafficPolicy, backend_traffic_policy::facts),
         Kind::Service => shape!(crate::Service, service::facts),
         Kind::EndpointSlice => shape!(crate::EndpointSlice, endpoint_slice::facts),
         Kind::Secret => shape!(crate::Secret, secret::secret_facts),

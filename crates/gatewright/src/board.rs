@@ -1,4 +1,4 @@
-//! The status board: every GatewayClass, Gateway and route with its status and the times of its conditions.
+//! The status board: every GatewayClass, Gateway, route and policy with its status and the times of its conditions.
 //!
 //! Owned by the spine, which hands in what each turn changed. A condition keeps its time while its state stays. Objects
 //! that nobody is responsible for stand here too, without a status, as they would in Kubernetes.
@@ -10,7 +10,7 @@ use gatewright_plan::StatusKey;
 use gatewright_world::{
     ChangeSet, Key, World,
     desired::{Stamps, Status},
-    object::{Gateway, GatewayClass, Meta, Route},
+    object::{Gateway, GatewayClass, Meta, Route, TrafficPolicy},
 };
 use imbl::OrdMap;
 
@@ -36,6 +36,7 @@ pub(crate) enum Declared {
     Class(Arc<GatewayClass>),
     Gateway(Arc<Gateway>),
     Route(Arc<Route>),
+    Policy(Arc<TrafficPolicy>),
 }
 
 impl Declared {
@@ -44,6 +45,7 @@ impl Declared {
             Self::Class(class) => class.meta,
             Self::Gateway(gateway) => gateway.meta,
             Self::Route(route) => route.meta,
+            Self::Policy(policy) => policy.meta,
         }
     }
 }
@@ -77,6 +79,13 @@ impl Board {
                 key.kind.kind(),
                 key.key.clone(),
                 world.route(key).cloned().map(Declared::Route),
+            );
+        }
+        for key in &changes.policies {
+            self.put(
+                Kind::BackendTrafficPolicy,
+                key.clone(),
+                world.policy(key).cloned().map(Declared::Policy),
             );
         }
     }

@@ -47,6 +47,8 @@ pub(crate) fn conditions(object: &ObjectName, status: &Status) -> Vec<Finding> {
             Scope::Listener(name) => Some(format!("listener {name}")),
             // With one parent alone there is nothing to tell apart.
             Scope::Parent(parent) => has_parents.then(|| parent_text(parent)),
+            // What is wrong with a policy is wrong with it for every Gateway.
+            Scope::Ancestor(_) => None,
         };
         let finding = Finding {
             code: condition.reason.code().to_owned(),
@@ -126,6 +128,7 @@ pub(crate) fn everything(
                 (!objects.contains_key(&class))
                     .then(|| Advice::ClassNotFound.finding(format!("GatewayClass {} does not exist", gateway.class)))
             }
+            Declared::Policy(_) => None,
             Declared::Route(route) => (route.parents.is_empty() && !route.uses_defaults)
                 .then(|| Advice::NoParent.finding("names no parent, so it attaches to nothing")),
         };

@@ -2,7 +2,7 @@
 //!
 //! Rules name a cluster by its id and never hold its endpoints, so that a changed endpoint touches no rule.
 
-use std::{fmt, net::SocketAddr};
+use std::{fmt, net::SocketAddr, time::Duration};
 
 use serde::Serialize;
 
@@ -40,6 +40,22 @@ pub struct Cluster {
     pub protocol: UpstreamProtocol,
     /// The endpoints.
     pub endpoints: Endpoints,
+    /// How many of the requests to it may be retries; absent means no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_budget: Option<RetryBudget>,
+}
+
+/// How many requests may be retries. What exceeds it is answered with 503 instead of being tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RetryBudget {
+    /// This share of the requests, in percent…
+    pub percent: u8,
+    /// …of the last so much time.
+    pub interval: Duration,
+    /// So many retries are allowed in any case…
+    pub least: u32,
+    /// …in so much time.
+    pub least_interval: Duration,
 }
 
 /// What endpoints speak.

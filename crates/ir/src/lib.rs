@@ -23,7 +23,7 @@ mod settings;
 
 pub use auth::{AuthProtocol, ExternalAuth};
 pub use certificate::{Certificate, PrivateKey};
-pub use cluster::{Cluster, ClusterId, Endpoint, Endpoints, UpstreamProtocol};
+pub use cluster::{Cluster, ClusterId, Endpoint, Endpoints, RetryBudget, UpstreamProtocol};
 pub use cors::{Cors, Listed, OriginPattern};
 pub use entries::{Entries, EntryChange};
 pub use fact::{Fact, ListenFailure, ListenerState};

@@ -11,7 +11,7 @@ use gatewright_world::{
     resolve::Granted,
 };
 
-use crate::PlanSettings;
+use crate::{PlanSettings, policy};
 
 /// The id of the cluster of a Service port. Injective: no part can hold a slash or a colon. The protocol is part of it,
 /// for one port may be spoken to in two ways: as HTTP/1 by one route, and as gRPC by another.
@@ -72,5 +72,6 @@ pub(crate) fn build(
         origin: origin::object(Kind::Service, service.key()),
         protocol,
         endpoints,
+        retry_budget: policy::budget(world, service.key()),
     })
 }

@@ -9,6 +9,7 @@ mod cluster;
 mod features;
 mod gateway;
 mod planner;
+mod policy;
 mod route;
 
 use std::{

@@ -16,7 +16,7 @@ use gatewright_api::Kind;
 use gatewright_ir::{ClusterId, Gateway, Origin, Text};
 use gatewright_world::{
     ChangeSet, Index, Key, World,
-    desired::{Owned, OwnedName, Status},
+    desired::{Owned, OwnedName, PolicyStatus, Status},
     object::RouteKey,
     origin,
 };
@@ -37,6 +37,8 @@ pub struct Planner {
     classes: BTreeMap<Text, ClassPlan>,
     gateways: Gateways,
     routes: AHashMap<RouteKey, RoutePlan>,
+    /// What policies show; those that have nothing to do with our Gateways are not here.
+    policies: BTreeMap<Key, PolicyStatus>,
     clusters: AHashMap<ClusterId, ClusterPlan>,
     service_clusters: Index<Key, ClusterId>,
     ir: OrdMap<Origin, Arc<Gateway>>,
@@ -79,6 +81,8 @@ struct Work {
     moved: BTreeSet<Key>,
     /// Whether a default Gateway is among them, or one that was.
     reset_defaults: bool,
+    /// Services that a Gateway came to use or no longer uses.
+    services: BTreeSet<Key>,
     /// Objects of Gateways that are gone or no longer ours.
     abandoned: Vec<(Key, OwnedName)>,
     delta: Delta,
@@ -100,6 +104,7 @@ impl Planner {
             classes: BTreeMap::new(),
             gateways: Gateways::default(),
             routes: AHashMap::new(),
+            policies: BTreeMap::new(),
             clusters: AHashMap::new(),
             service_clusters: Index::default(),
             ir: OrdMap::new(),
@@ -123,6 +128,7 @@ impl Planner {
             self.update_route(world, &route, &mut work);
         }
         self.update_clusters(world, changes, &mut work);
+        self.update_policies(world, changes, &mut work);
         self.touch_observed(changes, &mut work);
         self.finish(world, work)
     }

@@ -3,6 +3,7 @@
 //! Everything here belongs to one worker and is reached without locks. The forwarding logic asks a [`ClusterView`] for an
 //! endpoint and a connection; what it does with them is not known here.
 
+mod budget;
 mod cluster;
 mod endpoint;
 pub(crate) mod h1;
@@ -10,6 +11,7 @@ pub(crate) mod h2;
 
 use std::task::{Context, Poll};
 
+pub(crate) use budget::Budget;
 pub(crate) use cluster::ClusterView;
 pub(crate) use endpoint::{Endpoint, Registry};
 

@@ -17,7 +17,9 @@ pub struct ChangeSet {
     pub routes: BTreeSet<RouteKey>,
     /// Services whose ports or type changed.
     pub services: BTreeSet<Key>,
-    /// Services whose endpoints changed.
+    /// XBackendTrafficPolicies.
+    pub policies: BTreeSet<Key>,
+    /// Services whose endpoints changed, or a policy for them.
     pub endpoints: BTreeSet<Key>,
     /// Secrets.
     pub secrets: BTreeSet<Key>,

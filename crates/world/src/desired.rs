@@ -10,4 +10,6 @@ mod status;
 pub use condition::{Condition, ConditionKind, Reason, State};
 pub use owned::{Owned, OwnedBody, OwnedKind, OwnedName};
 pub use render::{Stamps, render};
-pub use status::{Address, ClassStatus, GatewayStatus, ListenerStatus, ParentStatus, RouteStatus, Scope, Status};
+pub use status::{
+    Address, ClassStatus, GatewayStatus, ListenerStatus, ParentStatus, PolicyStatus, RouteStatus, Scope, Status,
+};

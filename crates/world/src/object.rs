@@ -11,6 +11,7 @@ mod gateway;
 mod grant;
 mod grpc_route;
 mod http_route;
+mod policy;
 mod route;
 mod secret;
 mod selector;
@@ -30,6 +31,7 @@ pub use gateway::{
     AddressRequest, AllowedNamespaces, Gateway, Infrastructure, Listener, ListenerProtocol, RouteKindRef, SecretRef,
 };
 pub use grant::{GrantFrom, GrantTo, ReferenceGrant};
+pub use policy::TrafficPolicy;
 pub use route::{
     AuthRef, BackendRef, MirrorRef, ParentRef, Route, RouteFilters, RouteKey, RouteKind, RouteRule, ServiceRef,
     SessionPersistence,

@@ -16,7 +16,7 @@ use crate::{
     index::Index,
     object::{
         Config, EndpointSlice, EntryService, Gateway, GatewayClass, ParametersRef, ReferenceGrant, Refusal, Route,
-        RouteKey, RouteKind, Secret, Service,
+        RouteKey, RouteKind, Secret, Service, TrafficPolicy,
     },
 };
 
@@ -28,6 +28,7 @@ pub struct World {
     pub(crate) classes: BTreeMap<Text, Arc<GatewayClass>>,
     pub(crate) gateways: BTreeMap<Key, Arc<Gateway>>,
     pub(crate) routes: BTreeMap<RouteKey, Arc<Route>>,
+    policies: BTreeMap<Key, Arc<TrafficPolicy>>,
     pub(crate) services: AHashMap<Key, Service>,
     slices: AHashMap<Key, EndpointSlice>,
     /// The Services of Gateways, by Gateway.
@@ -72,6 +73,7 @@ struct Indexes {
     gateway_routes: Index<Key, RouteKey>,
     service_routes: Index<Key, RouteKey>,
     service_slices: Index<Key, Key>,
+    service_policies: Index<Key, Key>,
     secret_gateways: Index<Key, Key>,
     config_classes: Index<Key, Text>,
     config_gateways: Index<Key, Key>,
@@ -114,6 +116,10 @@ impl World {
             Object::GrpcRoute(route) => {
                 let route = Route::of_grpc(route, &mut self.names);
                 self.put_route(key, RouteKind::Grpc, Some(route));
+            }
+            Object::BackendTrafficPolicy(policy) => {
+                let policy = TrafficPolicy::reduce(policy, &mut self.names);
+                self.put_policy(key, Some(policy));
             }
             Object::ReferenceGrant(grant) => {
                 let grant = ReferenceGrant::reduce(grant, &mut self.names);
@@ -173,6 +179,7 @@ impl World {
             Kind::Gateway => self.put_gateway(&key, None),
             Kind::HttpRoute => self.put_route(key, RouteKind::Http, None),
             Kind::GrpcRoute => self.put_route(key, RouteKind::Grpc, None),
+            Kind::BackendTrafficPolicy => self.put_policy(key, None),
             Kind::ReferenceGrant => {
                 if self.grants.remove(&key) {
                     self.changes.grants.insert(key.namespace);
@@ -235,6 +242,7 @@ impl World {
             gateways: self.gateways.keys().cloned().collect(),
             routes: self.routes.keys().cloned().collect(),
             services: self.services.keys().cloned().collect(),
+            policies: self.policies.keys().cloned().collect(),
             secrets: self.secrets.keys().cloned().collect(),
             configs: self.configs.keys().cloned().collect(),
             ..ChangeSet::default()
@@ -355,6 +363,34 @@ impl World {
             }
         }
         self.changes.routes.insert(key);
+    }
+
+    fn put_policy(&mut self, key: Key, policy: Option<TrafficPolicy>) {
+        let old = self.policies.get(&key).cloned();
+        if old.as_deref() == policy.as_ref() {
+            return;
+        }
+        let service = |name: &Text| Key {
+            namespace: key.namespace.clone(),
+            name: name.clone(),
+        };
+        for service in old.iter().flat_map(|old| old.services.iter()).map(service) {
+            self.index.service_policies.remove(&service, &key);
+            self.changes.endpoints.insert(service);
+        }
+        match policy {
+            Some(policy) => {
+                for service in policy.services.iter().map(service) {
+                    self.index.service_policies.insert(service.clone(), key.clone());
+                    self.changes.endpoints.insert(service);
+                }
+                self.policies.insert(key.clone(), Arc::new(policy));
+            }
+            None => {
+                self.policies.remove(&key);
+            }
+        }
+        self.changes.policies.insert(key);
     }
 
     fn put_slice(&mut self, key: &Key, slice: Option<EndpointSlice>) {

@@ -116,6 +116,7 @@ fn every_place_in_the_facts_exists() {
         facts::build::<crate::HttpRoute>(super::http_route::facts).1,
         facts::build::<crate::GrpcRoute>(super::grpc_route::facts).1,
         facts::build::<crate::ReferenceGrant>(super::reference_grant::facts).1,
+        facts::build::<crate::XBackendTrafficPolicy>(super::backend_traffic_policy::facts).1,
         facts::build::<crate::Service>(super::service::facts).1,
         facts::build::<crate::EndpointSlice>(super::endpoint_slice::facts).1,
         facts::build::<crate::Secret>(super::secret::secret_facts).1,

@@ -29,6 +29,7 @@ impl Planner {
                 .get(&key.name)
                 .map(|plan| Status::GatewayClass(plan.status.clone())),
             Kind::Gateway => self.gateways.plans.get(key)?.status.as_deref().cloned(),
+            Kind::BackendTrafficPolicy => self.policies.get(key).cloned().map(Status::Policy),
             kind => {
                 let kind = RouteKind::ALL.iter().copied().find(|route| route.kind() == *kind)?;
                 let key = key.clone();
@@ -56,9 +57,14 @@ impl Planner {
             .map(|route| (route.kind.kind(), route.key.clone()))
             .collect();
         routes.sort();
+        let policies = self
+            .policies
+            .keys()
+            .map(|key| (Kind::BackendTrafficPolicy, key.clone()));
         let keys = classes
             .chain(gateways)
             .chain(routes)
+            .chain(policies)
             .map(|(kind, key)| StatusKey { kind, key });
         keys.filter_map(|key| self.status(&key).map(|status| (key, status)))
             .collect()

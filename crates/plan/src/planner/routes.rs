@@ -2,17 +2,18 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use gatewright_api::Kind;
 use gatewright_ir::{Cluster, ClusterId, UpstreamProtocol};
 use gatewright_world::{
     ChangeSet, Key, World,
     desired::Status,
-    object::{RouteKey, Service},
+    object::{RouteKey, Service, TrafficPolicy},
     resolve::Granted,
 };
 
 use super::{Planner, Work};
 use crate::{
-    StatusKey, cluster,
+    StatusKey, cluster, policy,
     route::{self, RoutePlan},
 };
 
@@ -115,7 +116,7 @@ impl Planner {
                 work.touched.insert(attachment.gateway.clone());
             }
         }
-        self.release_clusters(plan, &work.reset);
+        self.release_clusters(plan, work);
     }
 
     /// Puts the clusters of a route into the tables of the Gateways it attaches to.
@@ -146,9 +147,11 @@ impl Planner {
                 let Some(cluster) = self.clusters.get_mut(id) else {
                     continue;
                 };
-                match cluster.users.iter_mut().find(|(user, _)| user == gateway) {
-                    Some((_, count)) => *count += 1,
-                    None => cluster.users.push((gateway.clone(), 1)),
+                if let Some((_, count)) = cluster.users.iter_mut().find(|(user, _)| user == gateway) {
+                    *count += 1;
+                } else {
+                    cluster.users.push((gateway.clone(), 1));
+                    work.services.insert(cluster.service.key().clone());
                 }
                 if !gateway_plan.table.clusters.contains_key(id) {
                     gateway_plan.table.clusters.insert(id.clone(), cluster.cluster.clone());
@@ -158,7 +161,7 @@ impl Planner {
         }
     }
 
-    fn release_clusters(&mut self, plan: &RoutePlan, reset: &BTreeSet<Key>) {
+    fn release_clusters(&mut self, plan: &RoutePlan, work: &mut Work) {
         for gateway in distinct_gateways(plan) {
             for backend in &plan.backends {
                 let id = &backend.cluster;
@@ -176,11 +179,12 @@ impl Planner {
                     continue;
                 }
                 cluster.users.swap_remove(position);
+                work.services.insert(cluster.service.key().clone());
                 if cluster.users.is_empty() {
                     self.service_clusters.remove(cluster.service.key(), id);
                     self.clusters.remove(id);
                 }
-                if !reset.contains(gateway)
+                if !work.reset.contains(gateway)
                     && let Some(gateway) = self.gateways.plans.get_mut(gateway)
                 {
                     gateway.table.clusters.remove(id);
@@ -219,6 +223,52 @@ impl Planner {
                 }
             }
         }
+    }
+}
+
+impl Planner {
+    /// Finds out anew what policies show that changed, or whose Services other Gateways use now.
+    pub(super) fn update_policies(&mut self, world: &World, changes: &ChangeSet, work: &mut Work) {
+        let mut affected = changes.policies.clone();
+        let services = work.services.iter().chain(&changes.endpoints).chain(&changes.services);
+        for service in services {
+            let policies = world.policies_of_service(service);
+            affected.extend(policies.into_iter().map(|(key, _)| key.clone()));
+        }
+        for key in affected {
+            let status = world.policy(&key).and_then(|declared| {
+                let gateways = self.gateways_of_policy(&key, declared);
+                (!gateways.is_empty()).then(|| policy::status(world, &key, declared, gateways))
+            });
+            if self.policies.get(&key) == status.as_ref() {
+                continue;
+            }
+            let target = StatusKey {
+                kind: Kind::BackendTrafficPolicy,
+                key: key.clone(),
+            };
+            work.delta.statuses.push((target, status.clone().map(Status::Policy)));
+            match status {
+                Some(status) => self.policies.insert(key, status),
+                None => self.policies.remove(&key),
+            };
+        }
+    }
+
+    fn gateways_of_policy(&self, key: &Key, policy: &TrafficPolicy) -> Vec<Key> {
+        let services = policy.services.iter().map(|name| Key {
+            namespace: key.namespace.clone(),
+            name: name.clone(),
+        });
+        let mut gateways = BTreeSet::new();
+        for service in services {
+            let clusters = self
+                .service_clusters
+                .get(&service)
+                .filter_map(|id| self.clusters.get(id));
+            gateways.extend(clusters.flat_map(|cluster| cluster.users.iter().map(|(user, _)| user.clone())));
+        }
+        gateways.into_iter().collect()
     }
 }
 

@@ -118,6 +118,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         6 => gateway(),
         12 => route(),
         6 => grpc_route(),
+        3 => policy(),
         4 => service(),
         4 => slice(),
         3 => secret(),
@@ -374,6 +375,34 @@ fn service() -> impl Strategy<Value = Edit> {
     })
 }
 
+/// Policies of different ages for the same Services.
+fn policy() -> impl Strategy<Value = Edit> {
+    let target = |name: &str| json!({"group": "", "kind": "Service", "name": name});
+    let targets = pick(&[
+        json!([target("web")]),
+        json!([target("api"), target("web")]),
+        json!([target("none")]),
+        json!([target("web"), {"group": "x.com", "kind": "Y", "name": "z"}]),
+    ]);
+    let constraint = pick(&[
+        json!(null),
+        json!({"budget": {"percent": 5}}),
+        json!({"budget": {"percent": 50}}),
+    ]);
+    let created = pick(&["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]);
+    (pick(&NAMESPACES), pick(&["p0", "p1"]), targets, constraint, created).prop_map(
+        |(namespace, name, targets, constraint, created)| {
+            Edit::Apply(
+                Kind::BackendTrafficPolicy,
+                json!({
+                    "metadata": {"namespace": namespace, "name": name, "creationTimestamp": created},
+                    "spec": {"targetRefs": targets, "retryConstraint": constraint},
+                }),
+            )
+        },
+    )
+}
+
 fn slice() -> impl Strategy<Value = Edit> {
     (pick(&NAMESPACES), pick(&["web", "api"]), pick(&["s0", "s1"]), pick(&["", "http"]), 1..4u8, any::<(bool, bool)>()).prop_map(
         |(namespace, service, name, port, address, (ready, leaving))| {
@@ -507,6 +536,8 @@ fn delete() -> impl Strategy<Value = Edit> {
         (Kind::HttpRoute, "r2"),
         (Kind::GrpcRoute, "r0"),
         (Kind::GrpcRoute, "r1"),
+        (Kind::BackendTrafficPolicy, "p0"),
+        (Kind::BackendTrafficPolicy, "p1"),
         (Kind::Service, "web"),
         (Kind::Service, "api"),
         (Kind::Service, "gatewright-front"),

@@ -96,6 +96,8 @@ reasons! {
     BackendUnsupported = 500, "unsupported", "the backend of the route is not supported\n";
     /// The cluster has no endpoints, or its name cannot be resolved.
     NoEndpoints = 503, "no_endpoints", "no endpoint of the backend is available\n";
+    /// Too many requests to the backend are retries already.
+    RetryBudget = 503, "retry_budget", "too many requests to the backend had to be repeated\n";
     /// No endpoint accepted a connection.
     ConnectFailed = 503, "connect_failed", "the backend does not accept connections\n";
     /// No endpoint accepted a connection in time.

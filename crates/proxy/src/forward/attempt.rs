@@ -99,6 +99,9 @@ pub(super) async fn run<D: Downstream>(client: &mut D, job: Job<'_>, seat: Optio
             return Report::answer(reason);
         }
         attempts.count += 1;
+        if let Some(budget) = &job.forward.cluster.budget {
+            budget.attempted(Instant::now());
+        }
         let next = match &job.forward.prepared {
             Prepared::H1(encoding) => attempts.over_h1(client, &endpoint, *encoding).await,
             Prepared::H2(request) => Box::pin(attempts.over_h2(client, &endpoint, request)).await,
@@ -308,6 +311,10 @@ impl Attempts<'_> {
     /// Waits as long as the rule wants. Gives a report when there will be no other attempt.
     async fn pause<D: Downstream>(&mut self, client: &mut D) -> Option<Report> {
         let retry = self.job.retry?;
+        let budget = self.job.forward.cluster.budget.as_ref();
+        if budget.is_some_and(|budget| !budget.take(Instant::now())) {
+            return Some(Report::answer(Reason::RetryBudget));
+        }
         let until = Instant::now() + retry::wait(retry.backoff, self.retries);
         self.retries += 1;
         // A connection that another request has used says nothing about this one's chances.

@@ -60,6 +60,9 @@ impl<'a, const N: usize> Layers<'a, N> {
 
     /// Writes what is added. What a layer adds is subject to what later ones change.
     fn write_additions(&self, mut write: impl FnMut(&str, &[u8])) {
+        if self.is_empty {
+            return;
+        }
         for (place, changes) in self.layers.iter().enumerate() {
             let later = self.layers.get(place + 1..).unwrap_or_default();
             for (name, value) in changes.iter().flat_map(|changes| changes.additions()) {

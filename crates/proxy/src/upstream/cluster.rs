@@ -4,7 +4,7 @@ use std::{cell::RefCell, net::SocketAddr, rc::Rc, sync::Arc};
 
 use gatewright_ir::{Cluster, ClusterId, Endpoints, UpstreamProtocol};
 
-use super::{Endpoint, Registry};
+use super::{Budget, Endpoint, Registry};
 use crate::{
     dns::Names,
     session::{CompiledSession, Tag},
@@ -17,6 +17,8 @@ pub(crate) struct ClusterView {
     pub(crate) protocol: UpstreamProtocol,
     endpoints: RefCell<Vec<Rc<Endpoint>>>,
     names: Option<Names>,
+    /// How many retries they may get, all rules taken together; absent means as many as the rules want.
+    pub(crate) budget: Option<Rc<Budget>>,
     /// The list that the endpoints were made from; lists never change in place.
     resolved: RefCell<Arc<Vec<SocketAddr>>>,
     /// By what sessions know the endpoints; empty until a session asks.
@@ -37,6 +39,9 @@ impl ClusterView {
             protocol: cluster.protocol,
             endpoints: RefCell::new(endpoints),
             names,
+            budget: cluster
+                .retry_budget
+                .map(|limits| registry.budgets.budget(&cluster.origin, limits)),
             resolved: RefCell::default(),
             tags: RefCell::default(),
         }

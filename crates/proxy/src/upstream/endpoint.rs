@@ -13,7 +13,7 @@ use std::{
 use ahash::AHashMap;
 use gatewright_ir::{UpstreamProtocol, UpstreamSettings};
 
-use super::{h1::Connection, h2::Sessions};
+use super::{budget::Budgets, h1::Connection, h2::Sessions};
 
 /// How long an endpoint that failed is passed over while others are there. Each failure after a rest doubles the next.
 const REST: Duration = Duration::from_secs(1);
@@ -148,12 +148,16 @@ impl Endpoint {
 
 /// All endpoints that a worker knows.
 #[derive(Debug, Default)]
-pub(crate) struct Registry(RefCell<AHashMap<(SocketAddr, UpstreamProtocol), Rc<Endpoint>>>);
+pub(crate) struct Registry {
+    endpoints: RefCell<AHashMap<(SocketAddr, UpstreamProtocol), Rc<Endpoint>>>,
+    /// The retries of backends that have a limit of them.
+    pub(super) budgets: Budgets,
+}
 
 impl Registry {
     /// The endpoint of an address.
     pub(crate) fn endpoint(&self, address: SocketAddr, protocol: UpstreamProtocol) -> Rc<Endpoint> {
-        let mut endpoints = self.0.borrow_mut();
+        let mut endpoints = self.endpoints.borrow_mut();
         let endpoint = endpoints
             .entry((address, protocol))
             .or_insert_with(|| Rc::new(Endpoint::new(address)));
@@ -162,7 +166,7 @@ impl Registry {
 
     /// Closes all unused connections. They know their worker, which knows them: nobody else ends that circle.
     pub(crate) fn clear(&self) {
-        let endpoints = std::mem::take(&mut *self.0.borrow_mut());
+        let endpoints = std::mem::take(&mut *self.endpoints.borrow_mut());
         for endpoint in endpoints.into_values() {
             endpoint.idle.take();
             endpoint.sessions.clear();
@@ -171,7 +175,7 @@ impl Registry {
 
     /// Closes connections that were unused for too long, and forgets endpoints that no table names any more.
     pub(crate) fn sweep(&self, now: Instant) {
-        self.0.borrow_mut().retain(|_, endpoint| {
+        self.endpoints.borrow_mut().retain(|_, endpoint| {
             endpoint.sweep(now);
             Rc::strong_count(endpoint) > 1
         });

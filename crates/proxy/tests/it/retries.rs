@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gatewright_ir::{Endpoint, Endpoints, Rule, UpstreamProtocol};
+use gatewright_ir::{Endpoint, Endpoints, RetryBudget, Rule, UpstreamProtocol};
 use http::{Request, Response};
 
 use crate::support::{
@@ -356,4 +356,31 @@ async fn many_at_once_are_all_served_in_the_end() {
         client.unwrap();
     }
     backend.saw_no_garbage();
+}
+
+#[tokio::test]
+async fn beyond_the_budget_of_a_backend_nothing_is_tried_again_by_whichever_rule() {
+    let backend = Backend::start(failing(usize::MAX)).await;
+    let port = free_port();
+    let rule = || to("backend").retry(&[503], 1, Duration::ZERO);
+    let budget = RetryBudget {
+        percent: 0,
+        interval: Duration::from_mins(1),
+        least: 3,
+        least_interval: Duration::from_mins(1),
+    };
+    let plan = Plan::new()
+        .http("web", port)
+        .route("", prefix("/a"), rule())
+        .route("", prefix("/b"), rule())
+        .cluster("backend", &[backend.address])
+        .budget("backend", budget);
+    let running = Running::with_workers(1, [plan]).await;
+    let mut client = Client::connect(here(port)).await;
+    for path in ["/a", "/b", "/a", "/b", "/a"] {
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+        assert_eq!(client.response_to("GET").await.status, 503);
+    }
+    assert_eq!(backend.count(), 8, "five requests, of which three were sent again");
+    assert_eq!(running.proxy.metrics().upstream.retried, 3);
 }

@@ -84,6 +84,7 @@ impl Scope {
             | Kind::Service
             | Kind::EndpointSlice
             | Kind::ReferenceGrant
+            | Kind::BackendTrafficPolicy
             | Kind::Secret
             | Kind::Namespace
             | Kind::GatewayConfig => Self::Everywhere,

@@ -168,6 +168,7 @@ reasons! {
     InvalidKind = "GW2031", "A reference names a kind that cannot stand there.";
     BackendNotFound = "GW2032", "A backend does not exist.";
     UnsupportedValue = "GW2033", "A field has a value that is not supported; what it stands in is not served.";
+    Conflicted = "GW2034", "An older policy is for the same backend.";
     NotAllowedByListeners = "GW2040", "No listener of the parent lets this route attach.";
     NoMatchingListenerHostname = "GW2041", "No listener of the parent answers for a hostname of this route.";
     NoMatchingParent = "GW2042", "The parent has no listener of that name or port.";

@@ -2,7 +2,7 @@
 //!
 //! [`Stamps`] belongs to whoever shows a status and keeps, per condition, when it last changed its state.
 
-use gatewright_api::GATEWAY_GROUP;
+use gatewright_api::{GATEWAY_GROUP, Kind};
 use serde_json::{Value, json};
 
 use super::{Address, Condition, Scope, Status};
@@ -60,6 +60,7 @@ fn scope_text(scope: &Scope<'_>) -> String {
         Scope::Object => String::new(),
         Scope::Listener(name) => format!("listener {name}"),
         Scope::Parent(parent) => format!("parent {parent:?}"),
+        Scope::Ancestor(gateway) => format!("ancestor {gateway}"),
     }
 }
 
@@ -116,6 +117,21 @@ pub fn render(status: &Status, controller: &str, stamps: &Stamps) -> Value {
                 })
             });
             json!({ "parents": parents.collect::<Value>() })
+        }
+        Status::Policy(status) => {
+            let ancestors = status.gateways.iter().map(|gateway| {
+                json!({
+                    "ancestorRef": {
+                        "group": GATEWAY_GROUP,
+                        "kind": Kind::Gateway.as_str(),
+                        "namespace": gateway.namespace,
+                        "name": gateway.name,
+                    },
+                    "controllerName": controller,
+                    "conditions": conditions(&Scope::Ancestor(gateway), &status.conditions),
+                })
+            });
+            json!({ "ancestors": ancestors.collect::<Value>() })
         }
     }
 }

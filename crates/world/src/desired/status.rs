@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use gatewright_ir::Text;
 
 use super::Condition;
-use crate::object::ParentRef;
+use crate::{Key, object::ParentRef};
 
 /// The status of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub enum Status {
     Gateway(GatewayStatus),
     /// Of a route, of whichever kind.
     Route(RouteStatus),
+    /// Of a policy.
+    Policy(PolicyStatus),
 }
 
 /// The status of a GatewayClass.
@@ -94,6 +96,17 @@ pub struct ParentStatus {
     pub conditions: Box<[Condition]>,
 }
 
+/// The status of a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyStatus {
+    /// The generation it answers to.
+    pub generation: i64,
+    /// The Gateways for whose requests it counts.
+    pub gateways: Box<[Key]>,
+    /// Accepted; the same for all of them.
+    pub conditions: Box<[Condition]>,
+}
+
 /// What a condition belongs to within an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope<'a> {
@@ -103,6 +116,8 @@ pub enum Scope<'a> {
     Listener(&'a Text),
     /// A route's parent.
     Parent(&'a ParentRef),
+    /// A Gateway that a policy has to do with.
+    Ancestor(&'a Key),
 }
 
 impl Status {
@@ -126,6 +141,12 @@ impl Status {
                     all.extend(parent.conditions.iter().map(|condition| (scope.clone(), condition)));
                 }
             }
+            Self::Policy(status) => {
+                for gateway in &status.gateways {
+                    let scope = Scope::Ancestor(gateway);
+                    all.extend(status.conditions.iter().map(|condition| (scope.clone(), condition)));
+                }
+            }
         }
         all
     }
@@ -136,6 +157,7 @@ impl Status {
             Self::GatewayClass(status) => status.generation,
             Self::Gateway(status) => status.generation,
             Self::Route(status) => status.generation,
+            Self::Policy(status) => status.generation,
         }
     }
 }

@@ -6,7 +6,7 @@
 use gatewright_api::{Kind, Object, ObjectName};
 
 use super::World;
-use crate::object::{Config, Gateway, GatewayClass, Refusal, Route, RouteKind};
+use crate::object::{Config, Gateway, GatewayClass, Refusal, Route, RouteKind, TrafficPolicy};
 
 /// So much of an error is shown; it may quote what it could not read.
 const LONGEST_ERROR: usize = 1000;
@@ -38,6 +38,11 @@ impl World {
                 let route = Route::of_grpc(route, &mut self.names);
                 let refusals = Box::new([refusal]);
                 self.put_route(key, RouteKind::Grpc, Some(Route { refusals, ..route }));
+            }
+            (Kind::BackendTrafficPolicy, Some(Object::BackendTrafficPolicy(policy))) => {
+                let policy = TrafficPolicy::reduce(policy, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_policy(key, Some(TrafficPolicy { refusals, ..policy }));
             }
             (Kind::GatewayConfig, _) => {
                 let refusals = Box::new([refusal]);

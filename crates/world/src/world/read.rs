@@ -11,6 +11,7 @@ use crate::{
     desired::OwnedName,
     object::{
         Config, EndpointSlice, EntryService, Gateway, GatewayClass, Refusal, Route, RouteKey, RouteKind, Service,
+        TrafficPolicy,
     },
     resolve::Granted,
 };
@@ -57,6 +58,20 @@ impl World {
     /// All routes.
     pub fn routes(&self) -> impl Iterator<Item = (&RouteKey, &Arc<Route>)> {
         self.routes.iter()
+    }
+
+    /// An XBackendTrafficPolicy.
+    pub fn policy(&self, key: &Key) -> Option<&Arc<TrafficPolicy>> {
+        self.policies.get(key)
+    }
+
+    /// The XBackendTrafficPolicies for a Service, the one that counts first: the oldest, then by name. Policies are in the
+    /// namespace of their Services, so nothing needs to be granted.
+    pub fn policies_of_service(&self, service: &Key) -> Vec<(&Key, &Arc<TrafficPolicy>)> {
+        let keys = self.index.service_policies.get(service);
+        let mut policies: Vec<_> = keys.filter_map(|key| self.policies.get_key_value(key)).collect();
+        policies.sort_by_key(|(key, policy)| (policy.meta.created, *key));
+        policies
     }
 
     /// The labels of a Namespace; one that nobody declared exists without labels.

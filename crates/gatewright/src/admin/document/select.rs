@@ -39,7 +39,13 @@ impl Selection {
             "route" | "routes" => Some(Kind::HttpRoute),
             _ => None,
         };
-        let shown = [Kind::GatewayClass, Kind::Gateway, Kind::HttpRoute, Kind::GrpcRoute];
+        let shown = [
+            Kind::GatewayClass,
+            Kind::Gateway,
+            Kind::HttpRoute,
+            Kind::GrpcRoute,
+            Kind::BackendTrafficPolicy,
+        ];
         let full = |kind: &Kind| word == kind.as_str().to_ascii_lowercase() || word == kind.plural();
         abbreviation.or_else(|| shown.into_iter().find(full))
     }

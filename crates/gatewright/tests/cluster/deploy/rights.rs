@@ -48,7 +48,7 @@ fn the_rights_in_one_namespace_are_all_that_is_needed_and_all_are_used() {
     let found = audit.read();
     assert_eq!(found.refused, BTreeSet::new());
     assert_eq!(found.borrowed, BTreeSet::new());
-    empty.run("kubectl delete gateway,httproute,grpcroute,deployment --all");
+    empty.run("kubectl delete gateway,httproute,grpcroute,xbackendtrafficpolicy,deployment --all");
     empty.run("kubectl delete service/first service/gatewright-second endpointslice/gatewright-third-80-ipv4");
     empty.remove("install-namespaced.yaml");
 }
@@ -94,6 +94,19 @@ fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
         eventually("the status of a GRPCRoute", || {
             let route = empty.bed.get(&path).map_err(|error| error.message)?;
             holds(of_parent(&route, "ResolvedRefs").0 == resolved, &route["status"])
+        });
+    }
+
+    let path = format!(
+        "/apis/gateway.networking.x-k8s.io/v1alpha1/namespaces/{}/xbackendtrafficpolicies/calm",
+        namespace.name
+    );
+    for (session, accepted) in [(json!({}), "False"), (json!(null), "True")] {
+        namespace.apply(&traffic_policy(&session));
+        eventually("the status of a policy", || {
+            let policy = empty.bed.get(&path).map_err(|error| error.message)?;
+            let condition = &policy["status"]["ancestors"][0]["conditions"][0];
+            holds(condition["status"] == accepted, &policy["status"])
         });
     }
 
@@ -156,6 +169,20 @@ fn grpc_route(backend: &str) -> String {
             "parentRefs": [{ "name": "first" }],
             "hostnames": ["calls.example.com"],
             "rules": [{ "backendRefs": [{ "name": backend, "port": 80 }] }],
+        },
+    })
+    .to_string()
+}
+
+fn traffic_policy(session: &Value) -> String {
+    json!({
+        "apiVersion": "gateway.networking.x-k8s.io/v1alpha1",
+        "kind": "XBackendTrafficPolicy",
+        "metadata": { "name": "calm" },
+        "spec": {
+            "targetRefs": [{ "group": "", "kind": "Service", "name": "first" }],
+            "retryConstraint": {},
+            "sessionPersistence": session,
         },
     })
     .to_string()

@@ -10,7 +10,7 @@ use std::{
 use gatewright_ir::{
     Backend, Certificate, Cluster, ClusterId, Endpoint, Endpoints, Entry, Field, Filters, Gateway, HeaderChange, Host,
     HostPattern, HttpSettings, Listener, Match, Mirror, Origin, PathChange, PathMatch, Pattern, Protocol, Rank,
-    Redirect, Retry, Rewrite, Rule, Share, Target, TextMatch, Timeouts, Unresolved, UpstreamProtocol,
+    Redirect, Retry, RetryBudget, Rewrite, Rule, Share, Target, TextMatch, Timeouts, Unresolved, UpstreamProtocol,
 };
 use imbl::OrdMap;
 
@@ -133,8 +133,21 @@ impl Plan {
             origin: Origin::new(format!("Service/{id}")),
             protocol,
             endpoints,
+            retry_budget: None,
         };
         self.clusters.insert(ClusterId::new(id), Arc::new(cluster));
+        self
+    }
+
+    /// Limits the retries of a cluster.
+    pub(crate) fn budget(mut self, id: &str, budget: RetryBudget) -> Self {
+        let id = ClusterId::new(id);
+        let cluster = self.clusters.get(&id).expect("a cluster was added");
+        let limited = Cluster {
+            retry_budget: Some(budget),
+            ..Cluster::clone(cluster)
+        };
+        self.clusters.insert(id, Arc::new(limited));
         self
     }
 

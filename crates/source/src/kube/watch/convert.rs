@@ -47,6 +47,7 @@ fn remains(kind: Kind, value: &Value) -> Option<Map<String, Value>> {
             let parents = parents.into_iter().flatten().filter(|parent| is_readable(parent));
             json!({ "parentRefs": parents.collect::<Vec<_>>() })
         }
+        Kind::BackendTrafficPolicy => json!({ "targetRefs": targets(spec) }),
         Kind::ReferenceGrant
         | Kind::Service
         | Kind::EndpointSlice
@@ -58,6 +59,16 @@ fn remains(kind: Kind, value: &Value) -> Option<Map<String, Value>> {
     let mut remains = Map::new();
     remains.insert("spec".to_owned(), spec);
     Some(remains)
+}
+
+/// The targets of a policy that can be read.
+fn targets(spec: &Value) -> Vec<&Value> {
+    let targets = spec.get("targetRefs").and_then(Value::as_array);
+    let is_readable = |target: &&Value| {
+        let is_text = |key| target.get(key).is_some_and(Value::is_string);
+        ["group", "kind", "name"].into_iter().all(is_text)
+    };
+    targets.into_iter().flatten().filter(is_readable).collect()
 }
 
 fn is_readable(parent: &Value) -> bool {

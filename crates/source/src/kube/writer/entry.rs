@@ -44,7 +44,7 @@ impl Entry {
             Want::Status(_, wanted) => *wanted != seen.ours && self.made != Some((*wanted, seen.ours)),
             // On a route our entries bear our name. A Gateway or class that is no longer ours may already show what its
             // new controller says: only what we ourselves made it show is taken back.
-            Want::Unsaid | Want::Nothing { .. } if kind.is_route() => seen.has_ours,
+            Want::Unsaid | Want::Nothing { .. } if kind.shared_status().is_some() => seen.has_ours,
             Want::Nothing { was } => *was == Some(seen.ours),
             Want::Unsaid => false,
         }

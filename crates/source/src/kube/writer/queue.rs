@@ -73,7 +73,7 @@ impl Queue {
     fn ready(&mut self, job: Job) {
         self.places.insert(job.clone(), Place::Ready);
         match &job {
-            Job::Status(name) if name.kind.is_route() => self.routine.push_back(job),
+            Job::Status(name) if name.kind.shared_status().is_some() => self.routine.push_back(job),
             _ => self.urgent.push_back(job),
         }
     }

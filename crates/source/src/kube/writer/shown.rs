@@ -1,7 +1,7 @@
 //! What of a shown status is ours, and how ours is put into it.
 //!
 //! Works on the JSON that the API server sends, because entries of other controllers and fields of newer versions must
-//! come through untouched. On a route ours are the entries with our controller name; on Gateways and GatewayClasses all
+//! come through untouched. On routes and policies ours are the entries with our controller name; on Gateways and GatewayClasses all
 //! but conditions of types that we do not know.
 
 use std::hash::{Hash, Hasher};
@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 /// The fingerprint of what is ours in a status, times left out. Holds within this process only.
 pub(crate) fn fingerprint(kind: Kind, status: &Value, controller: &str) -> u64 {
     let mut hasher = ahash::AHasher::default();
-    if kind.is_route() {
-        let ours = entries(status).filter(|entry| is_ours(entry, controller));
+    if let Some((list, _)) = kind.shared_status() {
+        let ours = array(status, list).filter(|entry| is_ours(entry, controller));
         hash_set(ours, &mut hasher);
     } else {
         for (key, value) in status.as_object().into_iter().flatten() {
@@ -35,25 +35,25 @@ pub(crate) fn fingerprint(kind: Kind, status: &Value, controller: &str) -> u64 {
 
 /// Whether anything in a status is ours.
 pub(crate) fn has_ours(kind: Kind, status: &Value, controller: &str) -> bool {
-    match kind {
-        _ if kind.is_route() => entries(status).any(|entry| is_ours(entry, controller)),
-        _ => status.as_object().is_some_and(|fields| !fields.is_empty()),
+    match kind.shared_status() {
+        Some((list, _)) => array(status, list).any(|entry| is_ours(entry, controller)),
+        None => status.as_object().is_some_and(|fields| !fields.is_empty()),
     }
 }
 
 /// Whether a status says nothing.
 pub(crate) fn is_blank(kind: Kind, status: &Value) -> bool {
-    match kind {
-        _ if kind.is_route() => entries(status).next().is_none(),
-        _ => status.as_object().is_none_or(Map::is_empty),
+    match kind.shared_status() {
+        Some((list, _)) => array(status, list).next().is_none(),
+        None => status.as_object().is_none_or(Map::is_empty),
     }
 }
 
 /// The status to write: ours as wanted, everything else as shown. A condition that keeps its state keeps its time.
 pub(crate) fn merge(kind: Kind, shown: &Value, wanted: &Value, controller: &str, now: &str) -> Value {
-    match kind {
-        _ if kind.is_route() => merge_route(shown, wanted, controller, now),
-        _ => merge_whole(shown, wanted, now),
+    match kind.shared_status() {
+        Some(names) => merge_entries(names, shown, wanted, controller, now),
+        None => merge_whole(shown, wanted, now),
     }
 }
 
@@ -67,17 +67,23 @@ pub(crate) fn patch(shown: &Value, mut status: Value) -> Value {
     status
 }
 
-fn merge_route(shown: &Value, wanted: &Value, controller: &str, now: &str) -> Value {
-    let mut wanted: Vec<Option<Value>> = entries(wanted).cloned().map(Some).collect();
+fn merge_entries(
+    (list, about): (&str, &str),
+    shown: &Value,
+    wanted: &Value,
+    controller: &str,
+    now: &str,
+) -> Value {
+    let mut wanted: Vec<Option<Value>> = array(wanted, list).cloned().map(Some).collect();
     let mut merged = Vec::new();
-    for entry in entries(shown) {
+    for entry in array(shown, list) {
         if !is_ours(entry, controller) {
             merged.push(entry.clone());
             continue;
         }
         let same = wanted
             .iter_mut()
-            .find(|candidate| candidate.as_ref().is_some_and(|wanted| is_same_parent(entry, wanted)));
+            .find(|candidate| candidate.as_ref().is_some_and(|wanted| is_about_same(about, entry, wanted)));
         if let Some(mut ours) = same.and_then(Option::take) {
             stamp(&mut ours, Some(entry), now);
             merged.push(ours);
@@ -87,7 +93,7 @@ fn merge_route(shown: &Value, wanted: &Value, controller: &str, now: &str) -> Va
         stamp(&mut ours, None, now);
         merged.push(ours);
     }
-    json!({ "parents": merged })
+    json!({ list: merged })
 }
 
 fn merge_whole(shown: &Value, wanted: &Value, now: &str) -> Value {
@@ -135,10 +141,6 @@ fn array<'a>(holder: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     holder.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn entries(status: &Value) -> impl Iterator<Item = &Value> {
-    array(status, "parents")
-}
-
 fn is_ours(entry: &Value, controller: &str) -> bool {
     entry.get("controllerName").and_then(Value::as_str) == Some(controller)
 }
@@ -148,9 +150,9 @@ fn is_our_type(condition: &Value) -> bool {
     ConditionKind::ALL.iter().any(|known| known.as_str() == kind)
 }
 
-fn is_same_parent(one: &Value, other: &Value) -> bool {
+fn is_about_same(about: &str, one: &Value, other: &Value) -> bool {
     let fields = |entry: &Value| -> Option<Map<String, Value>> {
-        let mut fields = entry.get("parentRef")?.as_object()?.clone();
+        let mut fields = entry.get(about)?.as_object()?.clone();
         fields
             .entry("group")
             .or_insert_with(|| json!(gatewright_api::GATEWAY_GROUP));

@@ -37,10 +37,10 @@ enum Wish {
 
 impl Wish {
     fn rendered(&self, kind: Kind, controller: &str) -> Value {
-        match self {
-            Self::Status(status, _) => render(status, controller),
-            Self::Nothing if kind.is_route() => json!({ "parents": [] }),
-            Self::Nothing => {
+        match (self, kind.shared_status()) {
+            (Self::Status(status, _), _) => render(status, controller),
+            (Self::Nothing, Some((list, _))) => json!({ list: [] }),
+            (Self::Nothing, None) => {
                 let pending = |kind: &str| {
                     json!({
                         "type": kind,
@@ -155,7 +155,7 @@ fn due(shared: &Shared, name: &ObjectName) -> Option<(Wish, Seen)> {
 fn is_shown(kind: Kind, wish: &Wish, current: &Seen) -> bool {
     match wish {
         Wish::Status(_, fingerprint) => current.ours == *fingerprint,
-        Wish::Nothing => kind.is_route() && !current.has_ours,
+        Wish::Nothing => kind.shared_status().is_some() && !current.has_ours,
     }
 }
 
