@@ -32,6 +32,8 @@ const RATE: u32 = 2_000;
 /// With fewer it is too slow, or too busy, to say anything about churn under load.
 const LEAST_RATE: f64 = 1_000.0;
 const CONNECTIONS: u32 = 40;
+/// How often it is tried to reach that rate. No roll may cost a request, however slow the machine.
+const MOST_ROLLS: usize = 3;
 /// A client that was held up sends later what it could not, but no more than it would have in this time.
 const LONGEST_DEBT: Duration = Duration::from_secs(1);
 /// How long a replica goes on serving after it was told to leave, as charts of many services have it.
@@ -63,6 +65,11 @@ fn ten_replicas_that_leave_at_once_are_rolled_without_a_failure() {
 
 /// What was seen of a rolling restart.
 struct Rolled {
+    asked: usize,
+    time: Duration,
+    failures: Vec<String>,
+    /// The replicas before and after.
+    replicas: [BTreeSet<String>; 2],
     /// When each of the old replicas was seen to be leaving.
     leaving: BTreeMap<String, Instant>,
     /// When each replica answered last.
@@ -70,6 +77,11 @@ struct Rolled {
 }
 
 impl Rolled {
+    /// Requests per second.
+    fn rate(&self) -> f64 {
+        f64::from(u32::try_from(self.asked).unwrap()) / self.time.as_secs_f64()
+    }
+
     /// How long each of the old replicas went on getting requests.
     fn farewells(&self) -> impl Iterator<Item = (&str, Duration)> {
         self.leaving.iter().map(|(pod, since)| {
@@ -77,9 +89,33 @@ impl Rolled {
             (pod.as_str(), last.saturating_duration_since(*since))
         })
     }
+
+    /// Fails if a request did, or if a replica was left out.
+    fn assert_sound(&self, what: &str) {
+        let longest = self.farewells().map(|(_, late)| late).max().unwrap_or_default();
+        println!(
+            "{what}: {} requests in {:.1} s of rolling, {:.0} each second, {} failed; \
+             the last one of a leaving replica came {longest:?} after that was seen to leave",
+            self.asked,
+            self.time.as_secs_f64(),
+            self.rate(),
+            self.failures.len()
+        );
+        let first: Vec<&String> = self.failures.iter().take(20).collect();
+        assert!(
+            first.is_empty(),
+            "{what}: {} failed, for example {first:#?}",
+            self.failures.len()
+        );
+        let [old, new] = &self.replicas;
+        assert!(old.is_disjoint(new), "{old:?} {new:?}");
+        let unasked: Vec<&String> = old.union(new).filter(|pod| !self.answered.contains_key(*pod)).collect();
+        assert!(unasked.is_empty(), "{what}: these got no request: {unasked:?}");
+    }
 }
 
-/// Rolls ten replicas under load, which none of the requests may feel.
+/// Rolls ten replicas under load, which none of the requests may feel. On a machine that was too busy to send enough of them,
+/// once more.
 fn roll(place: &str, linger: Option<u64>) -> Rolled {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let namespace = Namespace::make(shared(), place);
@@ -88,33 +124,40 @@ fn roll(place: &str, linger: Option<u64>) -> Rolled {
     let objects = documents(&backend("echo")).into_iter();
     let objects: Vec<String> = objects.map(|object| rolling(object, linger).to_string()).collect();
     namespace.apply(&objects.join("\n---\n"));
-    let old = until_settled(&namespace, |_| {});
+    until_settled(&namespace, |_| {});
     let address = SocketAddr::new(namespace.programmed("door"), 80);
     until_status(address, "/", 200);
+    let mut rolls = (0..MOST_ROLLS).map(|_| {
+        let rolled = roll_once(&namespace, address);
+        rolled.assert_sound(place);
+        rolled
+    });
+    let rolled = rolls.find(|rolled| rolled.rate() >= LEAST_RATE);
+    // Others need the processor.
+    namespace.delete("deployment", "echo");
+    rolled.unwrap_or_else(|| panic!("{place}: never {LEAST_RATE} requests each second"))
+}
 
+fn roll_once(namespace: &Namespace<'_>, address: SocketAddr) -> Rolled {
+    let old = until_settled(namespace, |_| {});
     let load = Load::default();
-    let leaving = Mutex::new(BTreeMap::new());
-    let (mut failures, mut answered) = (Vec::new(), BTreeMap::new());
-    let mut seconds = 0.0;
     thread::scope(|scope| {
         let _end = load.ends();
         let clients: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(|| load.run(address))).collect();
         load.until_more(2);
         let (began, before) = (Instant::now(), load.asked());
-        let restart = ["rollout", "restart", "deployment/echo", "--namespace", place];
+        let restart = ["rollout", "restart", "deployment/echo", "--namespace", &namespace.name];
         namespace.bed.kubectl(&restart).unwrap();
-        let note = |pod: &Value| {
+        let mut leaving = BTreeMap::new();
+        let new = until_settled(namespace, |pod| {
             if !pod["metadata"]["deletionTimestamp"].is_null() {
-                let mut leaving = leaving.lock().unwrap();
                 leaving.entry(name(pod)).or_insert_with(Instant::now);
             }
-        };
-        let new = until_settled(&namespace, note);
-        assert!(old.is_disjoint(&new), "{old:?} {new:?}");
+        });
         load.until_more(1);
-        seconds = began.elapsed().as_secs_f64();
-        let asked = load.asked() - before;
+        let (asked, time) = (load.asked() - before, began.elapsed());
         load.stop();
+        let (mut failures, mut answered) = (Vec::new(), BTreeMap::new());
         for client in clients {
             let seen = client.join().unwrap();
             failures.extend(seen.failures);
@@ -123,28 +166,15 @@ fn roll(place: &str, linger: Option<u64>) -> Rolled {
                 *last = at.max(*last);
             }
         }
-        let rate = number(asked) / seconds;
-        println!(
-            "{place}: {asked} requests in {seconds:.1} s of rolling, {rate:.0} each second, {} failed",
-            failures.len()
-        );
-        assert!(
-            failures.is_empty(),
-            "{} failed: {:#?}",
-            failures.len(),
-            &failures[..failures.len().min(20)]
-        );
-        assert!(rate >= LEAST_RATE, "only {rate:.0} requests each second");
-        let unasked: Vec<&String> = old.union(&new).filter(|pod| !answered.contains_key(*pod)).collect();
-        assert!(unasked.is_empty(), "these got no request: {unasked:?}");
-    });
-    let rolled = Rolled {
-        leaving: leaving.into_inner().unwrap(),
-        answered,
-    };
-    let longest = rolled.farewells().map(|(_, late)| late).max().unwrap_or_default();
-    println!("{place}: the last request of a leaving replica came {longest:?} after it was told");
-    rolled
+        Rolled {
+            asked,
+            time,
+            failures,
+            replicas: [old, new],
+            leaving,
+            answered,
+        }
+    })
 }
 
 /// A backend of ten replicas that says nothing about each request.
@@ -286,9 +316,4 @@ fn ask(kept: &mut Option<BufReader<TcpStream>>, address: SocketAddr) -> io::Resu
         .and_then(|(_, rest)| rest.split_once('"'));
     let (pod, _) = pod.ok_or_else(|| io::Error::other(format!("no pod in {body}")))?;
     Ok(pod.to_owned())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "far from the numbers that have none")]
-fn number(count: usize) -> f64 {
-    count as f64
 }
