@@ -48,22 +48,27 @@ spec:
 
 /// A Service with one endpoint on this host.
 pub(crate) fn service(name: &str, port: u16) -> String {
+    service_of(name, &[port])
+}
+
+/// A Service with endpoints on these ports of this host.
+pub(crate) fn service_of(name: &str, ports: &[u16]) -> String {
+    let service =
+        format!("---\napiVersion: v1\nkind: Service\nmetadata:\n  name: {name}\nspec:\n  ports:\n  - port: 80\n");
+    let slices = ports.iter().map(|port| slice(name, *port));
+    service + &slices.collect::<String>()
+}
+
+/// An endpoint of a Service on this host.
+fn slice(service: &str, port: u16) -> String {
     format!(
         "---
-apiVersion: v1
-kind: Service
-metadata:
-  name: {name}
-spec:
-  ports:
-  - port: 80
----
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata:
-  name: {name}
+  name: {service}-{port}
   labels:
-    kubernetes.io/service-name: {name}
+    kubernetes.io/service-name: {service}
 addressType: IPv4
 ports:
 - port: {port}
@@ -89,5 +94,21 @@ spec:
     - name: {service}
       port: 80
 "
+    )
+}
+
+/// A route of a kind from everything at `edge`, with its rules.
+pub(crate) fn route_with(kind: &str, name: &str, rules: &str) -> String {
+    format!(
+        "---
+apiVersion: gateway.networking.k8s.io/v1
+kind: {kind}
+metadata:
+  name: {name}
+spec:
+  parentRefs:
+  - name: edge
+  rules:
+{rules}"
     )
 }
