@@ -245,3 +245,24 @@ impl Timeouts {
         *self == Self::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Carrier, Session, SessionKey};
+
+    #[test]
+    fn no_dump_shows_a_session_s_key() {
+        let session = Session {
+            carrier: Carrier::Header,
+            name: "seat".into(),
+            absolute_timeout: None,
+            idle_timeout: None,
+            key: SessionKey::new([173; 32]),
+        };
+        let dumped = serde_json::to_string(&session).unwrap();
+        let logged = format!("{session:?}");
+        assert!(dumped.contains("redacted") && !dumped.contains("173"), "{dumped}");
+        assert!(logged.contains("redacted") && !logged.contains("173"), "{logged}");
+        assert_eq!(session.key.expose(), &[173; 32]);
+    }
+}

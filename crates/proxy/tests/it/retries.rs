@@ -312,6 +312,28 @@ async fn a_client_that_waits_to_send_its_body_is_told_to_once() {
 }
 
 #[tokio::test]
+async fn a_backend_that_says_no_before_the_body_is_there_is_asked_again_with_all_of_it() {
+    let mut backend = Backend::manual().await;
+    let (_running, port) = serving(to("backend").retry(&[503], 1, SHORT), &[backend.address]).await;
+    let mut client = Client::connect(here(port)).await;
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nhalf")
+        .await;
+    let mut first = backend.accept().await;
+    first.head().await;
+    assert_eq!(soon("half", first.reader.take(4)).await.unwrap(), b"half");
+    first.send("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n").await;
+    let mut second = backend.accept().await;
+    second.head().await;
+    assert_eq!(soon("half", second.reader.take(4)).await.unwrap(), b"half");
+    client.send("more").await;
+    assert_eq!(soon("the rest", second.reader.take(4)).await.unwrap(), b"more");
+    second.send(ok("done")).await;
+    assert_eq!(client.response_to("POST").await.text(), "done");
+    first.ended().await;
+}
+
+#[tokio::test]
 async fn retries_and_mirrors_do_not_disturb_each_other() {
     let backend = Backend::start(failing(2)).await;
     let copies = Backend::answering("copy").await;
