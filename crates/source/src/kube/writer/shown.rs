@@ -67,13 +67,7 @@ pub(crate) fn patch(shown: &Value, mut status: Value) -> Value {
     status
 }
 
-fn merge_entries(
-    (list, about): (&str, &str),
-    shown: &Value,
-    wanted: &Value,
-    controller: &str,
-    now: &str,
-) -> Value {
+fn merge_entries((list, about): (&str, &str), shown: &Value, wanted: &Value, controller: &str, now: &str) -> Value {
     let mut wanted: Vec<Option<Value>> = array(wanted, list).cloned().map(Some).collect();
     let mut merged = Vec::new();
     for entry in array(shown, list) {
@@ -81,9 +75,11 @@ fn merge_entries(
             merged.push(entry.clone());
             continue;
         }
-        let same = wanted
-            .iter_mut()
-            .find(|candidate| candidate.as_ref().is_some_and(|wanted| is_about_same(about, entry, wanted)));
+        let same = wanted.iter_mut().find(|candidate| {
+            candidate
+                .as_ref()
+                .is_some_and(|wanted| is_about_same(about, entry, wanted))
+        });
         if let Some(mut ours) = same.and_then(Option::take) {
             stamp(&mut ours, Some(entry), now);
             merged.push(ours);

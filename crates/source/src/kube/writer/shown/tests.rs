@@ -95,3 +95,25 @@ fn listeners_are_told_apart_by_name() {
         json!([listener("b", "True", "t2"), listener("a", "False", "now")])
     );
 }
+
+#[test]
+fn a_policy_shows_our_ancestors_beside_those_of_others() {
+    let ancestor = |controller: &str, name: &str, state: &str, time: &str| {
+        let mut entry = entry(controller, name, state, time);
+        let about = entry.as_object_mut().unwrap().remove("parentRef").unwrap();
+        entry["ancestorRef"] = about;
+        entry
+    };
+    let kind = Kind::BackendTrafficPolicy;
+    let shown = json!({"ancestors": [ancestor(THEM, "a", "True", "t1"), ancestor(US, "a", "True", "t2")]});
+    assert!(has_ours(kind, &shown, US) && !has_ours(kind, &shown, "example.com/nobody"));
+    let wanted = json!({"ancestors": [ancestor(US, "a", "True", "-"), ancestor(US, "b", "True", "-")]});
+    let merged = merge(kind, &shown, &wanted, US, "now");
+    let expected = json!({"ancestors": [
+        ancestor(THEM, "a", "True", "t1"), ancestor(US, "a", "True", "t2"), ancestor(US, "b", "True", "now"),
+    ]});
+    assert_eq!(merged, expected);
+    assert_eq!(fingerprint(kind, &merged, US), fingerprint(kind, &wanted, US));
+    let without = merge(kind, &shown, &json!({"ancestors": []}), US, "now");
+    assert_eq!(without, json!({"ancestors": [ancestor(THEM, "a", "True", "t1")]}));
+}
