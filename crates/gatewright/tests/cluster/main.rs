@@ -16,6 +16,7 @@ mod churn;
 mod classes;
 mod deploy;
 mod entry;
+mod experimental;
 mod install;
 mod late;
 mod namespace;
