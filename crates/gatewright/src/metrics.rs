@@ -101,6 +101,8 @@ fn connections(out: &mut Exposition, proxy: &Metrics) {
         (&family::UPSTREAM_FAILED, upstream.failed),
         (&family::UPSTREAM_REUSED, upstream.reused),
         (&family::UPSTREAM_RETRIED, upstream.retried),
+        (&family::MIRRORED, upstream.mirrored),
+        (&family::MIRRORS_DROPPED, upstream.mirrors_dropped),
     ] {
         out.family(family);
         out.sample(&[], value);

@@ -48,7 +48,11 @@ families! {
     UPSTREAM_REUSED = "counter" "gatewright_upstream_requests_reused_total" []
         "Requests sent on a connection that was open already.";
     UPSTREAM_RETRIED = "counter" "gatewright_upstream_requests_retried_total" []
-        "Requests sent again because a kept connection turned out to be closed.";
+        "Requests sent again: a kept connection turned out to be closed, or the route asks for retries.";
+    MIRRORED = "counter" "gatewright_mirrored_requests_total" []
+        "Copies of requests sent to mirrors.";
+    MIRRORS_DROPPED = "counter" "gatewright_mirrored_requests_dropped_total" []
+        "Copies of requests that were not sent to the end, because a mirror was too slow, unreachable or too busy.";
     PLAN_DURATION = "histogram" "gatewright_plan_duration_seconds" []
         "Time to plan what changed.";
     OBJECTS = "gauge" "gatewright_objects" ["kind"]

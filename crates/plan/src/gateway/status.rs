@@ -189,12 +189,15 @@ fn unreachable(world: &World, key: &Key, frame: &Frame, owned: &[OwnedName]) -> 
         return Some(Trouble::new(Reason::AddressNotUsable, message));
     }
     if given.is_empty() {
-        let message = match (world.entry(key), balancer.service_type) {
-            (None, _) => format!("{service} is not there yet"),
-            (Some(_), ServiceType::LoadBalancer) => {
+        let Some(_) = world.entry(key) else {
+            // Ours to make, so it is a matter of moments.
+            return Some(Trouble::new(Reason::Pending, format!("{service} is not there yet")));
+        };
+        let message = match balancer.service_type {
+            ServiceType::LoadBalancer => {
                 format!("{service} has no address yet; the load balancer of the cluster gives it one")
             }
-            (Some(_), _) => format!("{service} has no address yet"),
+            _ => format!("{service} has no address yet"),
         };
         return Some(Trouble::new(Reason::AddressNotAssigned, message));
     }

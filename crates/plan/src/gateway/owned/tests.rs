@@ -299,11 +299,7 @@ fn programmed(world: &World) -> Reason {
 fn a_gateway_is_programmed_step_by_step() {
     let mut world = cluster(&[]);
     world.delete(&service("front").name());
-    assert_eq!(
-        programmed(&world),
-        Reason::AddressNotAssigned,
-        "there is no Service yet"
-    );
+    assert_eq!(programmed(&world), Reason::Pending, "there is no Service yet");
     world.apply(&service("front"));
     assert_eq!(programmed(&world), Reason::AddressNotAssigned, "it has no address yet");
     world.apply(&given_service("front", &json!([{"ip": "192.0.2.1"}])));

@@ -173,7 +173,7 @@ fn when_no_port_is_left_the_youngest_gateway_says_so() {
 fn a_gateway_is_programmed_when_one_replica_listens_and_its_service_has_an_address() {
     let mut world = cluster();
     declare(&mut world, "one", 1, [80]);
-    assert_eq!(programmed(&world, "one"), (State::False, Reason::AddressNotAssigned));
+    assert_eq!(programmed(&world, "one"), (State::False, Reason::Pending));
     write(&mut world, "one", &[(80, 20_000)]);
     assert_eq!(programmed(&world, "one"), (State::False, Reason::Pending));
     let failed = ListenerState::Failed {
