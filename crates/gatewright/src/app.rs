@@ -82,7 +82,7 @@ impl AppSettings {
     }
 }
 
-/// A secret of this process for the tokens of session persistence.
+/// A secret of this process for the tokens of session persistence; in a cluster that of all replicas takes its place.
 fn session_key() -> SessionKey {
     let mut secret = [0; 32];
     // It fails only where the operating system has no randomness, and then TLS would not work either.

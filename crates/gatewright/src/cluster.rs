@@ -8,6 +8,7 @@ mod args;
 mod link;
 mod membership;
 mod monitor;
+mod secret;
 
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub(crate) use args::{ClusterArgs, ClusterSettings};
 pub(crate) use link::{Link, News, Wishes};
 pub(crate) use membership::{Leave, Membership};
 pub(crate) use monitor::{ClusterSummary, Monitor, WatchSummary, WriterSummary};
+use secret::SharedSecret;
 
 /// A replica that has not renewed for so long is taken out of the Services of Gateways. Until then connections are still
 /// sent to it, so this is shorter than what elects the writer.
@@ -84,9 +86,10 @@ pub(crate) async fn join(settings: &ClusterSettings, controller: &str) -> Result
     let lease = LeaseSettings::new(namespace, writer_lease(controller), &identity);
     let lease = kube::lease(&cluster, lease);
     let monitor = Monitor::new(cluster.server(), &identity, watch.states(), writer.clone());
+    let secret = SharedSecret::new(lease.uid());
     Ok(Joined {
         membership: Membership::new(lease, writer.clone(), settings.leave_delay),
-        link: Link::new(watch, writer, replicas, identity, settings),
+        link: Link::new(watch, writer, replicas, secret, identity, settings),
         monitor,
     })
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     admin::document::ReplicaSummary,
     board::{Board, Statuses},
-    cluster::{Leave, Wishes},
+    cluster::{Leave, News, Wishes},
     readiness::Readiness,
     view::{Folder, SharedView, View},
 };
@@ -34,6 +34,7 @@ const MOST_ROUNDS: usize = 4;
 /// The owner of world and planner.
 pub(crate) struct Spine {
     world: World,
+    settings: PlanSettings,
     planner: Planner,
     proxy: Arc<Proxy>,
     feed: Feed,
@@ -62,7 +63,8 @@ impl Spine {
     ) -> Self {
         Self {
             world: feed.link().map_or_else(World::default, |link| link.world()),
-            planner: Planner::new(settings),
+            planner: Planner::new(settings.clone()),
+            settings,
             proxy,
             feed,
             board: Board::default(),
@@ -109,6 +111,11 @@ impl Spine {
         match input {
             Input::Folder(batch) => self.take_files(batch),
             Input::Cluster(news) => {
+                if let News::Secret(Some(key)) = &news {
+                    self.settings.session_key = key.clone();
+                    // It comes before the first plan, so that nothing is forgotten.
+                    self.planner = Planner::new(self.settings.clone());
+                }
                 if let Some(link) = self.feed.link() {
                     self.has_loaded |= link.take(news, &mut self.world);
                 }

@@ -6,7 +6,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use gatewright_api::Kind;
-use gatewright_ir::Text;
+use gatewright_ir::{SessionKey, Text};
 use gatewright_source::kube::{
     Batch, OwnedConflict, OwnedKind, OwnedName, OwnedObject, Replicas, Standing, Watch, Writer,
 };
@@ -16,7 +16,7 @@ use gatewright_world::{
 };
 use tokio::sync::watch;
 
-use super::ClusterSettings;
+use super::{ClusterSettings, SharedSecret};
 use crate::{board::Statuses, diagnose, spine};
 
 /// A Lease that cannot be deleted in this time runs out by itself.
@@ -30,6 +30,8 @@ pub(crate) enum News {
     Replicas(Vec<(String, Option<Replica>)>),
     /// All the names of objects of ours that others have.
     Conflicts(Arc<Vec<OwnedConflict>>),
+    /// The secret that the replicas share, or that this one does not get to know it.
+    Secret(Option<SessionKey>),
 }
 
 /// What plans want of the cluster, gathered over one turn: the newest wish of each thing.
@@ -44,6 +46,8 @@ pub(crate) struct Link {
     watch: Watch,
     writer: Writer,
     replicas: Replicas,
+    secret: SharedSecret,
+    is_synced: bool,
     conflicts: watch::Receiver<Arc<Vec<OwnedConflict>>>,
     known_conflicts: Vec<desired::OwnedName>,
     published: Option<Replica>,
@@ -57,6 +61,7 @@ impl Link {
         watch: Watch,
         writer: Writer,
         replicas: Replicas,
+        secret: SharedSecret,
         identity: String,
         settings: &ClusterSettings,
     ) -> Self {
@@ -65,6 +70,8 @@ impl Link {
             watch,
             writer,
             replicas,
+            secret,
+            is_synced: false,
             known_conflicts: Vec::new(),
             published: None,
             identity,
@@ -89,10 +96,11 @@ impl Link {
                 Ok(()) => Some(News::Conflicts(self.conflicts.borrow_and_update().clone())),
                 Err(_) => None,
             },
+            secret = self.secret.settle() => Some(News::Secret(secret)),
         }
     }
 
-    /// Takes news into the world. Gives whether the whole cluster is known, where the news say so.
+    /// Takes news into the world. Gives whether everything is known that a plan needs.
     pub(crate) fn take(&mut self, news: News, world: &mut World) -> bool {
         match news {
             News::Objects(batch) => {
@@ -101,7 +109,10 @@ impl Link {
                 for change in batch.changes {
                     spine::apply(world, change);
                 }
-                return batch.is_synced;
+                if batch.is_synced {
+                    self.is_synced = true;
+                    self.secret.hurry();
+                }
             }
             News::Replicas(changes) => {
                 for (name, replica) in changes {
@@ -109,8 +120,10 @@ impl Link {
                 }
             }
             News::Conflicts(conflicts) => self.take_conflicts(&conflicts, world),
+            // Known to the planner, not to the world.
+            News::Secret(_) => {}
         }
-        false
+        self.is_synced && self.secret.is_settled()
     }
 
     fn take_conflicts(&mut self, conflicts: &[OwnedConflict], world: &mut World) {

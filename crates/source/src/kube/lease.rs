@@ -56,6 +56,7 @@ impl LeaseSettings {
 #[derive(Debug)]
 pub struct Lease {
     is_leader: watch::Receiver<bool>,
+    uid: watch::Receiver<Option<String>>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -64,6 +65,11 @@ impl Lease {
     /// Whether this replica is the leader, now and later.
     pub fn is_leader(&self) -> watch::Receiver<bool> {
         self.is_leader.clone()
+    }
+
+    /// The UID of the Lease as it is in the cluster, the same for all who take part; none until it has been seen.
+    pub fn uid(&self) -> watch::Receiver<Option<String>> {
+        self.uid.clone()
     }
 
     /// Stops, and lets another replica take over at once.
@@ -98,18 +104,21 @@ pub fn identity() -> String {
 /// Takes part in an election. Must be called within a runtime.
 pub fn lease(cluster: &Cluster, settings: LeaseSettings) -> Lease {
     let (leads, is_leader) = watch::channel(false);
+    let (sees, uid) = watch::channel(None);
     let (stop, stopped) = oneshot::channel();
     let api = Api::namespaced_with(cluster.client(), &settings.namespace, &resource());
     let candidate = Candidate {
         api,
         settings,
         leads,
+        sees,
         held: None,
         last: None,
         is_complaining: false,
     };
     Lease {
         is_leader,
+        uid,
         stop: Some(stop),
         task: tokio::spawn(candidate.run(stopped)),
     }
@@ -119,6 +128,7 @@ struct Candidate {
     api: Api<Raw>,
     settings: LeaseSettings,
     leads: watch::Sender<bool>,
+    sees: watch::Sender<Option<String>>,
     /// When we renewed last and the version that made, while we hold it.
     held: Option<(Instant, String)>,
     /// The last renewal by anyone that we saw, and when we saw it.
@@ -199,6 +209,7 @@ impl Candidate {
             let made = self.create().await;
             return self.took(made, started);
         };
+        self.see(&found);
         let field = |key: &str| found.value.pointer(&format!("/spec/{key}"));
         let text = |key: &str| field(key).and_then(Value::as_str).unwrap_or_default();
         let holder = text("holderIdentity");
@@ -230,10 +241,22 @@ impl Candidate {
         self.took(made, started)
     }
 
+    /// Says which Lease it is.
+    fn see(&self, lease: &Raw) {
+        self.sees.send_if_modified(|known| {
+            let is_news = *known != lease.metadata.uid;
+            if is_news {
+                known.clone_from(&lease.metadata.uid);
+            }
+            is_news
+        });
+    }
+
     /// Takes note of a lease that we wrote; somebody quicker is no error.
     fn took(&mut self, made: Result<Raw, Error>, started: Instant) -> Result<(), Error> {
         match made {
             Ok(made) => {
+                self.see(&made);
                 // From before the request: others count from after it.
                 self.held = Some((started, made.resource_version().to_owned()));
                 self.is_complaining = false;
