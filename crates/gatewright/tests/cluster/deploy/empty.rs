@@ -77,9 +77,14 @@ impl Empty {
         AuditLog::from_now(&self.audit_log)
     }
 
-    /// The kinds of Gateway API, as flags of `kubectl apply`.
+    /// The kinds of Gateway API, as flags of `kubectl apply`: the standard ones, and the experimental kind that we read.
     pub(super) fn gateway_api() -> String {
-        let files = gateway_api_manifests(Channel::Standard).unwrap();
+        let mut files = gateway_api_manifests(Channel::Standard).unwrap();
+        let experimental = gateway_api_manifests(Channel::Experimental).unwrap();
+        files.extend(experimental.into_iter().filter(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.contains(gatewright_api::Kind::BackendTrafficPolicy.plural())
+        }));
         let flags = files.iter().map(|file| format!("--filename={} ", file.display()));
         flags.collect()
     }

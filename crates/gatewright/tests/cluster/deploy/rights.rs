@@ -101,12 +101,13 @@ fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
         "/apis/gateway.networking.x-k8s.io/v1alpha1/namespaces/{}/xbackendtrafficpolicies/calm",
         namespace.name
     );
-    for (session, accepted) in [(json!({}), "False"), (json!(null), "True")] {
-        namespace.apply(&traffic_policy(&session));
+    for (percent, times) in [(10, 1), (20, 2)] {
+        namespace.apply(&traffic_policy(percent));
         eventually("the status of a policy", || {
             let policy = empty.bed.get(&path).map_err(|error| error.message)?;
             let condition = &policy["status"]["ancestors"][0]["conditions"][0];
-            holds(condition["status"] == accepted, &policy["status"])
+            let is_new = condition["status"] == "True" && condition["observedGeneration"] == times;
+            holds(is_new, &policy["status"])
         });
     }
 
@@ -174,15 +175,14 @@ fn grpc_route(backend: &str) -> String {
     .to_string()
 }
 
-fn traffic_policy(session: &Value) -> String {
+fn traffic_policy(percent: u8) -> String {
     json!({
         "apiVersion": "gateway.networking.x-k8s.io/v1alpha1",
         "kind": "XBackendTrafficPolicy",
         "metadata": { "name": "calm" },
         "spec": {
             "targetRefs": [{ "group": "", "kind": "Service", "name": "first" }],
-            "retryConstraint": {},
-            "sessionPersistence": session,
+            "retryConstraint": { "budget": { "percent": percent } },
         },
     })
     .to_string()
