@@ -17,6 +17,7 @@ mod defaults;
 mod demo;
 mod deploy;
 mod endings;
+mod examples;
 mod grpc;
 mod peers;
 mod probes;

@@ -9,7 +9,7 @@ use http::Response;
 
 use crate::{
     peers::Peer,
-    process::free_port,
+    process::{free_port, wait_for},
     served::Served,
     web::Echoes,
     yaml::{route_with, service, service_of},
@@ -141,4 +141,38 @@ fn what_is_sent_again_is_the_whole_request() {
         assert_eq!((one.header("x-mine"), one.header("host")), (Some("1"), Some("a.test")));
         assert_eq!(one.body, body.as_bytes());
     }
+}
+
+#[test]
+fn a_policy_limits_how_many_requests_to_a_service_may_be_retries() {
+    let refusing = Peer::http(|_| Response::builder().status(503).body(String::new()).unwrap());
+    let policy = "---
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackendTrafficPolicy
+metadata:
+  name: calm
+spec:
+  targetRefs:
+  - group: \"\"
+    kind: Service
+    name: echo
+  retryConstraint:
+    budget: { percent: 0, interval: 1h }
+    minRetryRate: { count: 1, interval: 1h }
+";
+    let objects = service("echo", refusing.port) + &route(UPON_503);
+    let served = Served::start(&(objects.clone() + policy));
+    let asked_for = |requests: usize| {
+        let before = refusing.asked().len();
+        for _ in 0..requests {
+            assert_eq!(served.get("/", &[]).status, 503);
+        }
+        refusing.asked().len() - before
+    };
+    // Each of two workers may retry once.
+    let attempts = asked_for(20);
+    assert!((21..=22).contains(&attempts), "{attempts} attempts");
+    served.save(&objects);
+    wait_for("retries without the policy", || (asked_for(1) == 3).then_some(()));
+    assert_eq!(asked_for(10), 30);
 }
