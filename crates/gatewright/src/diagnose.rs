@@ -43,12 +43,11 @@ pub(crate) fn conditions(object: &ObjectName, status: &Status) -> Vec<Finding> {
             continue;
         }
         let part = match scope {
-            Scope::Object => None,
+            // What is wrong with a policy is wrong with it for every Gateway.
+            Scope::Object | Scope::Ancestor(_) => None,
             Scope::Listener(name) => Some(format!("listener {name}")),
             // With one parent alone there is nothing to tell apart.
             Scope::Parent(parent) => has_parents.then(|| parent_text(parent)),
-            // What is wrong with a policy is wrong with it for every Gateway.
-            Scope::Ancestor(_) => None,
         };
         let finding = Finding {
             code: condition.reason.code().to_owned(),
