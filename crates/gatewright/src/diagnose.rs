@@ -12,7 +12,7 @@ use gatewright_plan::StatusKey;
 use gatewright_world::{
     Key,
     desired::{Condition, ConditionKind, Reason, Scope, Status},
-    object::ParentRef,
+    object::{ParentRef, Route},
     origin,
 };
 
@@ -128,8 +128,9 @@ pub(crate) fn everything(
                     .then(|| Advice::ClassNotFound.finding(format!("GatewayClass {} does not exist", gateway.class)))
             }
             Declared::Policy(_) => None,
-            Declared::Route(route) => (route.parents.is_empty() && !route.uses_defaults)
-                .then(|| Advice::NoParent.finding("names no parent, so it attaches to nothing")),
+            Declared::Route(route) => {
+                parentless(route, shown.status.as_ref(), is_alone).map(|message| Advice::NoParent.finding(message))
+            }
         };
         findings.extend(advice.map(|finding| finding.about(&name)));
     }
@@ -138,6 +139,18 @@ pub(crate) fn everything(
         findings.push(Advice::NothingToServe.finding("no Gateway is declared, so nothing listens"));
     }
     findings
+}
+
+/// Why a route that names no parent attaches to nothing; none if it does attach, or somebody else may see to it.
+fn parentless(route: &Route, status: Option<&Status>, is_alone: bool) -> Option<&'static str> {
+    let has_parents = matches!(status, Some(Status::Route(status)) if !status.parents.is_empty());
+    if has_parents || !route.parents.is_empty() {
+        None
+    } else if !route.uses_defaults {
+        Some("names no parent, so it attaches to nothing")
+    } else {
+        is_alone.then_some("asks for default Gateways, but none has `defaultScope: All`, so it attaches to nothing")
+    }
 }
 
 /// Backends in use that have no endpoint.

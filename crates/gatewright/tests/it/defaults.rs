@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::{
     calls::{ECHO, call},
-    process::{free_port, wait_for},
+    process::{Process, free_port, wait_for, whole},
     served::Served,
     web::{Backends, Echoes, get},
-    yaml::{save, service},
+    yaml::{self, FOLDER, folder, save, service},
 };
 
 /// A Gateway with one listener, and whatever else its spec and its listener say.
@@ -142,6 +142,25 @@ fn a_route_may_name_a_gateway_and_ask_for_the_default_ones_too() {
         (get(here(port), "/").status == 404).then_some(())
     });
     assert_eq!(get(served.traffic, "/").service(), "blue");
+}
+
+#[test]
+fn default_gateways_are_shown_like_those_that_a_route_names() {
+    let port = free_port();
+    let objects = service("blue", 9081) + &route("HTTPRoute", "anywhere", "default", "blue");
+    let parent = folder(&[("edge.yaml", &yaml::gateway(port)), ("objects.yaml", &objects)]);
+    // Without one there is something to mend.
+    insta::assert_snapshot!("default_gateways_missing", whole(parent.path(), &["check", FOLDER]));
+    save(
+        parent.path(),
+        "edge.yaml",
+        &yaml::gateway(port).replace("  listeners:", "  defaultScope: All\n  listeners:"),
+    );
+    assert!(whole(parent.path(), &["check", FOLDER, "--strict"]).starts_with("exit code: 0\n"));
+    let process = Process::serve(parent.path(), FOLDER);
+    let admin = process.admin().to_string();
+    let table = whole(parent.path(), &["status", "httproutes", "--admin", &admin]);
+    insta::assert_snapshot!("default_gateways_shown", table);
 }
 
 #[test]

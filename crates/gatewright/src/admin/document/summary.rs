@@ -144,12 +144,15 @@ impl RouteSummary {
         let Declared::Route(route) = &shown.declared else {
             return None;
         };
-        let parents = match &shown.status {
+        let statuses = match &shown.status {
             Some(Status::Route(status)) => &status.parents[..],
             _ => &[],
         };
-        let parents = route.parents.iter().map(|parent| {
-            let status = parents.iter().find(|known| known.parent == *parent);
+        // Default Gateways are parents that the route does not name.
+        let unnamed = statuses.iter().map(|status| &status.parent);
+        let unnamed = unnamed.filter(|parent| !route.parents.contains(parent));
+        let parents = route.parents.iter().chain(unnamed).map(|parent| {
+            let status = statuses.iter().find(|known| known.parent == *parent);
             let conditions = status.map(|status| &status.conditions[..]).unwrap_or_default();
             let namespace = parent.namespace.as_deref().unwrap_or(&id.key.namespace);
             let mut text = format!("{namespace}/{}", parent.name);
