@@ -275,12 +275,22 @@ impl Attempts<'_> {
             Outcome::Unanswered(Failure::Reason(reason)) => Ending::Answer(reason),
             Outcome::Unanswered(Failure::Lost(lost)) => {
                 let is_safe = match lost {
-                    // A backend that closes a new connection without an answer would do so again.
-                    Lost::Closed { nothing_was_sent } => was_reused && (nothing_was_sent || facts.is_idempotent),
+                    // A backend that closes a new connection without an answer would do so again; another may not.
+                    Lost::Closed { nothing_was_sent } => {
+                        (nothing_was_sent || facts.is_idempotent) && (was_reused || self.may_go_elsewhere(endpoint))
+                    }
                     Lost::Refused => true,
                     Lost::Malformed | Lost::Reset(_) => false,
                 };
                 if is_replayable && is_safe && self.count < MOST_ATTEMPTS {
+                    let is_failure = !was_reused && matches!(lost, Lost::Closed { .. });
+                    if is_failure {
+                        endpoint.answered(true);
+                    }
+                    // Whoever closes may be leaving. A session stays as long as it can: an old connection proves nothing.
+                    if is_failure || self.seat.is_none() {
+                        self.avoid = Some((endpoint.address, None));
+                    }
                     self.needs_fresh = true;
                     return Next::Again;
                 }
@@ -301,6 +311,15 @@ impl Attempts<'_> {
     fn later(&mut self, endpoint: &Endpoint) -> Next {
         self.avoid = Some((endpoint.address, None));
         Next::Later
+    }
+
+    /// Whether there is another endpoint that the rule leaves to us to try.
+    fn may_go_elsewhere(&self, endpoint: &Endpoint) -> bool {
+        let Job {
+            worker, forward, retry, ..
+        } = self.job;
+        let other = || forward.cluster.choose(&worker.endpoints, Some(endpoint.address));
+        retry.is_none() && other().is_some_and(|other| other.address != endpoint.address)
     }
 
     /// Whether the rule wants another attempt after a failure.

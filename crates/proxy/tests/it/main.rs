@@ -20,6 +20,7 @@ mod grpc;
 mod hardening;
 mod http2;
 mod interop;
+mod leaving;
 mod lifecycle;
 mod listeners;
 mod mirrors;
