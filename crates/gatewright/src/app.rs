@@ -59,10 +59,10 @@ pub(crate) enum SourceSettings {
 
 impl AppSettings {
     pub(crate) fn new(source: SourceSettings, host_addresses: Vec<IpAddr>, args: &ServeArgs) -> Self {
-        let (allow_local_backends, default_entry) = match &source {
-            SourceSettings::Folder(_) => (true, Entry::Host),
+        let (allow_local_backends, default_entry, zone) = match &source {
+            SourceSettings::Folder(_) => (true, Entry::Host, None),
             // There a loopback address would lead into the pod of the proxy itself.
-            SourceSettings::Cluster(cluster) => (false, cluster.default_entry),
+            SourceSettings::Cluster(cluster) => (false, cluster.default_entry, cluster.zone.as_deref().map(Into::into)),
         };
         Self {
             source,
@@ -71,7 +71,7 @@ impl AppSettings {
                 host_addresses,
                 allow_local_backends,
                 default_entry,
-                zone: None,
+                zone,
                 session_key: session_key(),
             },
             workers: args.workers,

@@ -40,6 +40,9 @@ pub struct Cluster {
     pub protocol: UpstreamProtocol,
     /// The endpoints.
     pub endpoints: Endpoints,
+    /// Whether the requests of one client go to one endpoint, as long as it is there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_client: bool,
     /// How many of the requests to it may be retries; absent means no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_budget: Option<RetryBudget>,

@@ -72,6 +72,7 @@ pub(crate) fn build(
         origin: origin::object(Kind::Service, service.key()),
         protocol,
         endpoints,
+        is_by_client: declared.is_by_client,
         retry_budget: policy::budget(world, service.key()),
     })
 }

@@ -82,6 +82,7 @@ fn gateway(port: u16, backend: SocketAddr, protocol: UpstreamProtocol) -> Gatewa
         origin: Origin::new("service"),
         protocol,
         endpoints,
+        is_by_client: false,
         retry_budget: None,
     };
     Gateway {

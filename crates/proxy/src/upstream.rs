@@ -3,6 +3,7 @@
 //! Everything here belongs to one worker and is reached without locks. The forwarding logic asks a [`ClusterView`] for an
 //! endpoint and a connection; what it does with them is not known here.
 
+mod anchor;
 mod budget;
 mod cluster;
 mod endpoint;
@@ -11,6 +12,7 @@ pub(crate) mod h2;
 
 use std::task::{Context, Poll};
 
+pub(crate) use anchor::Anchor;
 pub(crate) use budget::Budget;
 pub(crate) use cluster::ClusterView;
 pub(crate) use endpoint::{Endpoint, Registry};

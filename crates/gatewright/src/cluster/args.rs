@@ -33,6 +33,9 @@ pub(crate) struct ClusterArgs {
     /// The node this replica runs on, for Services that keep traffic on the node where it arrives
     #[arg(long, value_name = "NAME", env = "NODE_NAME")]
     node_name: Option<String>,
+    /// The zone of that node: endpoints that a Service means for it come first
+    #[arg(long, value_name = "NAME", env = "NODE_ZONE")]
+    zone: Option<String>,
     /// How long connections are still accepted after a signal to stop, until the cluster sends no more
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
     leave_delay: Duration,
@@ -56,6 +59,7 @@ pub(crate) struct ClusterSettings {
     pub(super) system_namespace: Option<String>,
     pub(super) addresses: Vec<IpAddr>,
     pub(super) node: Option<String>,
+    pub(crate) zone: Option<String>,
     pub(super) leave_delay: Duration,
     pub(crate) default_entry: Entry,
 }
@@ -70,6 +74,7 @@ impl From<ClusterArgs> for ClusterSettings {
             system_namespace: args.system_namespace.filter(is_given),
             addresses: one_of_each_family(&args.replica_addresses),
             node: args.node_name.filter(is_given),
+            zone: args.zone.filter(is_given),
             leave_delay: args.leave_delay,
             default_entry: match args.default_entry {
                 Some(DefaultEntry::Host) => Entry::Host,

@@ -94,6 +94,7 @@ pub(super) fn prepare(
     let forward = Forward {
         listener: Rc::clone(listener),
         route: Rc::clone(route),
+        anchor: None,
         cluster,
         place: usize::MAX,
         facts,

@@ -126,13 +126,13 @@ impl Attempts<'_> {
         let Job { worker, forward, .. } = self.job;
         let avoid = self.avoid.map(|(address, _)| address);
         let Some(seat) = &self.seat else {
-            return forward.cluster.choose(&worker.endpoints, avoid);
+            return forward.choose(&worker.endpoints, avoid);
         };
         let kept = seat.address.filter(|address| Some(*address) != avoid);
         let endpoint = kept
             .and_then(|address| forward.cluster.at(&worker.endpoints, address))
             .filter(|endpoint| !endpoint.is_resting())
-            .or_else(|| forward.cluster.choose(&worker.endpoints, avoid))?;
+            .or_else(|| forward.choose(&worker.endpoints, avoid))?;
         self.session = seat.changes(forward, endpoint.address);
         Some(endpoint)
     }
@@ -318,7 +318,7 @@ impl Attempts<'_> {
         let Job {
             worker, forward, retry, ..
         } = self.job;
-        let other = || forward.cluster.choose(&worker.endpoints, Some(endpoint.address));
+        let other = || forward.choose(&worker.endpoints, Some(endpoint.address));
         retry.is_none() && other().is_some_and(|other| other.address != endpoint.address)
     }
 

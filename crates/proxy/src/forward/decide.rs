@@ -4,7 +4,7 @@
 //! Runs from the parsed head to its end without waiting for anything, so that nothing of the head has to be kept while the
 //! backend is asked. Only a request about which an authoriser is asked first is kept, and decided upon again.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, net::SocketAddr, rc::Rc};
 
 use bytes::Bytes;
 use gatewright_ir::HttpSettings;
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     h1::Encoding,
     matching::{HeaderChanges, RequestView},
-    upstream::ClusterView,
+    upstream::{Anchor, ClusterView, Endpoint, Registry},
 };
 
 /// What happens to a request.
@@ -90,6 +90,8 @@ pub(crate) struct Forward {
     pub(crate) route: Rc<HeldRoute>,
     /// The endpoints.
     pub(crate) cluster: Rc<ClusterView>,
+    /// The client, where the cluster keeps clients at their endpoints.
+    pub(super) anchor: Option<Anchor>,
     /// Which of the rule's backends.
     pub(super) place: usize,
     /// What the exchange must know about the request.
@@ -177,6 +179,14 @@ impl LocalAnswer {
 }
 
 impl Forward {
+    /// The endpoint that gets the request, if another than the one to avoid can be had.
+    pub(super) fn choose(&self, registry: &Registry, avoid: Option<SocketAddr>) -> Option<Rc<Endpoint>> {
+        match self.anchor {
+            Some(client) => self.cluster.choose_for(client, registry, avoid),
+            None => self.cluster.choose(registry, avoid),
+        }
+    }
+
     /// The changes that the rule and the backend make.
     pub(crate) fn changes(&self) -> Changes<'_> {
         let rule = &self.route.rule;

@@ -16,7 +16,7 @@ use crate::{
     matching::{CompiledAuth, CompiledEntry, CompiledFilters, HeaderChanges, RequestView, Verdict},
     redirect::{self, Redirected},
     session,
-    upstream::ClusterView,
+    upstream::{Anchor, ClusterView},
 };
 
 /// A request and the rule that it belongs to.
@@ -95,6 +95,7 @@ impl Case<'_, '_, '_> {
                 Decision::Forward(Forward {
                     listener: Rc::clone(self.listener),
                     route: Rc::clone(self.route),
+                    anchor: self.anchor(&cluster),
                     cluster,
                     place: settled.place.unwrap_or_default(),
                     facts: self.request.facts,
@@ -277,6 +278,7 @@ impl Case<'_, '_, '_> {
         Forward {
             listener: Rc::clone(self.listener),
             route: Rc::clone(self.route),
+            anchor: self.anchor(&cluster),
             cluster,
             place: usize::MAX,
             facts,
@@ -284,6 +286,10 @@ impl Case<'_, '_, '_> {
             cors: None,
             extras: RefCell::default(),
         }
+    }
+
+    fn anchor(self, cluster: &ClusterView) -> Option<Anchor> {
+        cluster.is_by_client.then(|| Anchor::of(self.client.peer.ip()))
     }
 
     fn redirection(self, redirect: &gatewright_ir::Redirect) -> Content {

@@ -85,6 +85,7 @@ fn gateway(name: &str, generation: i64, backend: SocketAddr, listeners: Vec<List
         origin: Origin::new("service"),
         protocol: UpstreamProtocol::Http1,
         endpoints: Endpoints::Known(vec![Endpoint { address: backend }]),
+        is_by_client: false,
         retry_budget: None,
     };
     Gateway {

@@ -4,7 +4,7 @@ use std::{cell::RefCell, net::SocketAddr, rc::Rc, sync::Arc};
 
 use gatewright_ir::{Cluster, ClusterId, Endpoints, UpstreamProtocol};
 
-use super::{Budget, Endpoint, Registry};
+use super::{Anchor, Budget, Endpoint, Registry};
 use crate::{
     dns::Names,
     session::{CompiledSession, Tag},
@@ -15,6 +15,8 @@ use crate::{
 pub(crate) struct ClusterView {
     /// What they speak.
     pub(crate) protocol: UpstreamProtocol,
+    /// Whether the requests of one client go to one endpoint.
+    pub(crate) is_by_client: bool,
     endpoints: RefCell<Vec<Rc<Endpoint>>>,
     names: Option<Names>,
     /// How many retries they may get, all rules taken together; absent means as many as the rules want.
@@ -37,6 +39,7 @@ impl ClusterView {
         };
         Self {
             protocol: cluster.protocol,
+            is_by_client: cluster.is_by_client,
             endpoints: RefCell::new(endpoints),
             names,
             budget: cluster
@@ -79,6 +82,23 @@ impl ClusterView {
                 after.iter().chain(before).min_by_key(cost).cloned()
             }
         }
+    }
+
+    /// The endpoint of a client: of those that work, the one that ranks first for it. All workers and replicas come to the
+    /// same one, and an endpoint that comes or goes moves only the clients that it gets or had.
+    pub(crate) fn choose_for(
+        &self,
+        client: Anchor,
+        registry: &Registry,
+        avoid: Option<SocketAddr>,
+    ) -> Option<Rc<Endpoint>> {
+        self.follow_names(registry);
+        let endpoints = self.endpoints.borrow();
+        let cost = |endpoint: &&Rc<Endpoint>| {
+            let is_avoided = Some(endpoint.address) == avoid;
+            (is_avoided, endpoint.is_resting(), client.rank(endpoint.address))
+        };
+        endpoints.iter().min_by_key(cost).cloned()
     }
 
     /// The endpoint of an address, if it is one of these now.

@@ -51,6 +51,40 @@ async fn a_busy_endpoint_gets_less() {
 }
 
 #[tokio::test]
+async fn a_client_keeps_its_endpoint_where_the_service_wants_it_and_gets_another_when_that_is_gone() {
+    let mut backends = Vec::new();
+    for name in ["one", "two", "three", "four"] {
+        backends.push(Backend::answering(name).await);
+    }
+    let port = free_port();
+    let addresses: Vec<_> = backends.iter().map(|backend| backend.address).collect();
+    let sticky =
+        |addresses: &[std::net::SocketAddr], generation| plan(port, addresses, generation).by_client("backend");
+    let running = Running::with_workers(2, [sticky(&addresses, 1)]).await;
+    let ask = async |_: usize| Client::connect(here(port)).await.get("a", "/").await.text().to_owned();
+    let first = ask(0).await;
+    for attempt in 1..40 {
+        assert_eq!(ask(attempt).await, first);
+    }
+    let gone = backends.iter().position(|backend| backend.count() > 0).unwrap();
+    let rest: Vec<_> = addresses
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| *index != gone)
+        .map(|(_, one)| *one)
+        .collect();
+    running.apply([sticky(&rest, 2)]).await;
+    let second = ask(0).await;
+    assert_ne!(second, first);
+    for attempt in 1..40 {
+        assert_eq!(ask(attempt).await, second);
+    }
+    // Back again, it has its client again.
+    running.apply([sticky(&addresses, 3)]).await;
+    assert_eq!(ask(0).await, first);
+}
+
+#[tokio::test]
 async fn an_endpoint_that_keeps_failing_is_passed_over_and_tried_again_later() {
     let is_failing = Arc::new(AtomicBool::new(true));
     let says = Arc::clone(&is_failing);

@@ -14,6 +14,8 @@ pub struct Service {
     pub external_name: Option<Text>,
     /// Whether only endpoints on the node of whoever asks are meant (`internalTrafficPolicy: Local`).
     pub is_node_local: bool,
+    /// Whether a client keeps its endpoint (`sessionAffinity: ClientIP`).
+    pub is_by_client: bool,
 }
 
 /// A port of a Service.
@@ -70,6 +72,7 @@ impl Service {
             ports,
             external_name: names.optional(external_name.as_deref()),
             is_node_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
+            is_by_client: spec.session_affinity.as_deref() == Some("ClientIP"),
         }
     }
 

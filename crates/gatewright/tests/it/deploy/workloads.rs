@@ -142,6 +142,7 @@ fn replicas_are_told_which_pod_they_are() {
         ("POD_NAMESPACE", "metadata.namespace"),
         ("POD_UID", "metadata.uid"),
         ("POD_IPS", "status.podIPs"),
+        ("NODE_ZONE", "metadata.labels['topology.kubernetes.io/zone']"),
         ("NODE_NAME", "spec.nodeName"),
     ];
     for name in renderings() {

@@ -133,6 +133,7 @@ impl Plan {
             origin: Origin::new(format!("Service/{id}")),
             protocol,
             endpoints,
+            is_by_client: false,
             retry_budget: None,
         };
         self.clusters.insert(ClusterId::new(id), Arc::new(cluster));
@@ -148,6 +149,18 @@ impl Plan {
             ..Cluster::clone(cluster)
         };
         self.clusters.insert(id, Arc::new(limited));
+        self
+    }
+
+    /// Keeps the clients of a cluster at their endpoints.
+    pub(crate) fn by_client(mut self, id: &str) -> Self {
+        let id = ClusterId::new(id);
+        let cluster = self.clusters.get(&id).expect("a cluster was added");
+        let sticky = Cluster {
+            is_by_client: true,
+            ..Cluster::clone(cluster)
+        };
+        self.clusters.insert(id, Arc::new(sticky));
         self
     }
 

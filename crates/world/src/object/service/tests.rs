@@ -52,3 +52,11 @@ fn an_external_name_counts_only_for_the_type_that_has_one() {
     assert_eq!(name("ExternalName").as_deref(), Some("a.example.com"));
     assert_eq!(name("ClusterIP"), None);
 }
+
+#[test]
+fn a_service_says_whether_clients_keep_their_endpoint_and_stay_on_their_node() {
+    let plain = reduce(&json!({ "ports": [{ "port": 80 }] }));
+    assert!(!plain.is_by_client && !plain.is_node_local);
+    let kept = reduce(&json!({ "sessionAffinity": "ClientIP", "internalTrafficPolicy": "Local" }));
+    assert!(kept.is_by_client && kept.is_node_local);
+}
