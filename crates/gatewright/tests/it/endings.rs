@@ -50,7 +50,7 @@ fn a_signal_lets_open_requests_end_and_then_ends_the_process() {
     for signal in ["TERM", "INT"] {
         let mut served = serve();
         let probes = served.process.probes();
-        let mut stream = begin(&served, "700ms");
+        let mut stream = begin(&served, "2s");
         served.process.signal(signal);
         wait_for("draining", || {
             let response = get(probes, "/readyz");

@@ -16,7 +16,16 @@ use serde_json::Value;
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Waits until something is there.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    poll(what, Duration::from_millis(1), look)
+}
+
+/// The same for what takes seconds: looks less often, which leaves the machine to other tests.
+pub(crate) fn wait_long_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    poll(what, Duration::from_millis(50), look)
+}
+
+fn poll<T>(what: &str, pause: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;
     loop {
         if let Some(found) = look() {
@@ -24,7 +33,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
         }
         assert!(Instant::now() < end, "no {what} within {DEADLINE:?}");
         thread::yield_now();
-        thread::sleep(Duration::from_millis(1));
+        thread::sleep(pause);
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    process::wait_for,
+    process::{wait_for, wait_long_for},
     served::Served,
     web::{Echoes, Response},
     yaml::{route_with, service, service_of},
@@ -125,7 +125,7 @@ fn a_session_ends_at_its_absolute_timeout_however_much_it_is_used() {
     let begun = Instant::now();
     let first = served.get("/", &[]);
     let cookie = cookie(&first);
-    wait_for("a new session", || {
+    wait_long_for("a new session", || {
         let again = with_cookie(&served, &cookie);
         if again.header("set-cookie").is_some() {
             return Some(());
@@ -148,7 +148,7 @@ fn a_session_ends_when_it_is_idle_and_goes_on_while_it_is_used() {
     let first = served.get("/", &[]);
     let unused = cookie(&first);
     let mut used = unused.clone();
-    wait_for("another endpoint for the value that is not renewed", || {
+    wait_long_for("another endpoint for the value that is not renewed", || {
         let renewed = with_cookie(&served, &used);
         assert_eq!(renewed.service(), first.service(), "the one in use");
         used = cookie(&renewed);
