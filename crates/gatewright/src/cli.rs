@@ -19,7 +19,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Serve what is declared
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Validate and plan a folder of YAML without serving it
     Check(check::CheckArgs),
     /// Show what a running gatewright serves, and what keeps it from serving the rest
@@ -53,7 +53,7 @@ pub fn parse_and_run() -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Run(args) => run::run(args),
+        Command::Run(args) => run::run(*args),
         Command::Check(args) => check::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Demo(args) => demo::run(args),
