@@ -287,8 +287,9 @@ impl Attempts<'_> {
                     if is_failure {
                         endpoint.answered(true);
                     }
-                    // Whoever closes may be leaving. A session stays as long as it can: an old connection proves nothing.
-                    if is_failure || self.seat.is_none() {
+                    // Whoever closes may be leaving. Who has a place stays as long as can be: an old connection proves nothing.
+                    let has_place = self.seat.is_some() || self.job.forward.cluster.is_by_client;
+                    if is_failure || !has_place {
                         self.avoid = Some((endpoint.address, None));
                     }
                     self.needs_fresh = true;

@@ -57,6 +57,30 @@ async fn a_request_whose_connection_was_closed_is_sent_to_another_endpoint() {
 }
 
 #[tokio::test]
+async fn a_client_that_has_its_endpoint_is_not_moved_because_an_old_connection_was_closed() {
+    let port = free_port();
+    let (mut one, mut two) = tokio::join!(Backend::manual(), Backend::manual());
+    let sticky = plan(port, [one.address, two.address]).by_client("backend");
+    let _running = Running::with_workers(1, [sticky]).await;
+    let mut client = Client::connect(here(port)).await;
+    client.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let (mut served, own) = tokio::select! {
+        served = one.accept() => (served, &mut one),
+        served = two.accept() => (served, &mut two),
+    };
+    served.request().await;
+    served.send(ok("first")).await;
+    assert_eq!(client.response().await.text(), "first");
+    client.send("GET /second HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(served.request().await.target, "/second");
+    drop(served);
+    let mut again = own.accept().await;
+    assert_eq!(again.request().await.target, "/second");
+    again.send(ok("second")).await;
+    assert_eq!(client.response().await.text(), "second");
+}
+
+#[tokio::test]
 async fn an_endpoint_that_closes_new_connections_costs_no_idempotent_request_and_repeats_no_other() {
     let port = free_port();
     let mut leaving = Backend::manual().await;
