@@ -177,6 +177,12 @@ pub struct HttpSettings {
     /// Most connections a listener port holds at once. Default: 10000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u32>,
+    /// Most requests that a client may have open at once on one HTTP/2 connection. Default: 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_streams: Option<u32>,
+    /// An HTTP/2 client that cancels most of its requests as soon as it has begun them is cut off after so many. Default: 500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hasty_resets: Option<u32>,
 }
 
 /// What happens to escaped slashes in a path.

@@ -29,6 +29,10 @@ pub struct HttpSettings {
     pub body_timeout: Duration,
     /// Most connections held at once, over all workers.
     pub max_connections: u32,
+    /// Most requests that a client may have open at once on one HTTP/2 connection.
+    pub max_streams: u32,
+    /// An HTTP/2 client that cancels most of its requests as soon as it has begun them is cut off after so many.
+    pub max_hasty_resets: u32,
     /// How backends are reached.
     pub upstream: UpstreamSettings,
 }
@@ -56,6 +60,8 @@ impl Default for HttpSettings {
             drain_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_mins(1),
             max_connections: 10_000,
+            max_streams: 100,
+            max_hasty_resets: 500,
             upstream: UpstreamSettings::default(),
         }
     }

@@ -41,6 +41,7 @@ fn limits_of_the_checks_are_limits_of_the_schema() {
         at("/properties/http/properties/maxConnections/maximum"),
         json!(u32::MAX)
     );
+    assert_eq!(at("/properties/http/properties/maxStreams/maximum"), json!(10_000));
     assert_eq!(at("/properties/host/properties/addresses/maxItems"), json!(256));
     assert_eq!(
         at("/properties/host/properties/addresses/x-kubernetes-list-type"),

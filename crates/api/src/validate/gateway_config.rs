@@ -40,6 +40,8 @@ pub(super) fn facts(facts: &mut Facts) {
     );
     facts.at("spec.http.maxHeaderBytes", &[Check::Range(1024, 1_048_576)]);
     facts.at("spec.http.maxConnections", &[Check::Range(1, i64::MAX)]);
+    facts.at("spec.http.maxStreams", &[Check::Range(1, 10_000)]);
+    facts.at("spec.http.maxHastyResets", &[Check::Range(1, 1_000_000)]);
     // Not to wait at all is a way to drain; the other times would end everything before it began.
     facts.at(
         "spec.http.drainTimeout",

@@ -29,15 +29,12 @@ use crate::{
     worker::Worker,
 };
 
-/// Streams that a client may have open at once.
-const MOST_STREAMS: u32 = 100;
 /// How many bytes a client may send ahead, on one stream and on all.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Streams that were reset and are remembered, and resets that are tolerated before the connection is ended.
 const MOST_RESETS: usize = 100;
-/// Requests that a client may cancel within so short a time, if those are most of its requests.
-const MOST_HASTY: u32 = 500;
+/// A request that a client cancels within so short a time is begun in vain.
 const HASTE: Duration = Duration::from_secs(1);
 /// Most bytes of responses that wait in one stream.
 const SEND_BUFFER: usize = 64 * 1024;
@@ -54,7 +51,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: 
     let mut life = Life {
         peer: client.peer.ip().to_canonical().to_string().into(),
         client: Rc::new(client),
-        tally: Rc::default(),
+        tally: Rc::new(Tally::new(settings)),
         is_ending: false,
     };
     life.run(connection, settings).await;
@@ -63,7 +60,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: 
 fn builder(settings: &HttpSettings) -> Builder {
     let mut builder = Builder::new();
     builder
-        .max_concurrent_streams(MOST_STREAMS)
+        .max_concurrent_streams(settings.max_streams)
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(settings.max_header_bytes)
@@ -82,7 +79,6 @@ struct Life {
 }
 
 /// The streams of a connection.
-#[derive(Default)]
 struct Tally {
     /// Under way.
     open: Cell<u32>,
@@ -90,12 +86,23 @@ struct Tally {
     over: Cell<u32>,
     /// Of these, those that the client cancelled almost as soon as it had begun them.
     hasty: Cell<u32>,
+    /// So many of those are too many, if they are most.
+    most_hasty: u32,
 }
 
 impl Tally {
+    fn new(settings: &HttpSettings) -> Self {
+        Self {
+            open: Cell::default(),
+            over: Cell::default(),
+            hasty: Cell::default(),
+            most_hasty: settings.max_hasty_resets,
+        }
+    }
+
     /// Whether the client cancels most of what it begins: that costs it nothing and us a request to a backend each.
     fn is_abused(&self) -> bool {
-        self.hasty.get() > MOST_HASTY && self.hasty.get() > self.over.get() / 2
+        self.hasty.get() > self.most_hasty && self.hasty.get() > self.over.get() / 2
     }
 }
 

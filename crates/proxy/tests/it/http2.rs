@@ -406,6 +406,43 @@ async fn a_header_block_that_swells_on_reading_is_refused() {
 }
 
 #[tokio::test]
+async fn streams_and_hasty_resets_of_a_connection_have_the_limits_that_are_set() {
+    let mut backend = Backend::manual().await;
+    let port = free_port();
+    let plan = Plan::new()
+        .http("web", port)
+        .all_to("backend")
+        .cluster("backend", &[backend.address])
+        .settings(|settings| {
+            settings.max_streams = 2;
+            settings.max_hasty_resets = 3;
+        });
+    let _running = Running::serving(plan).await;
+    let mut client = Http2::connect(here(port)).await;
+    let request = || Request::get("http://a.test/").body(()).unwrap();
+    let (response, _) = client.send.send_request(request(), true).unwrap();
+    let mut served = backend.accept().await;
+    served.request().await;
+    assert_eq!(client.send.current_max_send_streams(), 2);
+    drop(response);
+
+    // Cancelled as soon as the backend has them.
+    let ended = async {
+        loop {
+            let asked = client.send.clone().ready().await;
+            let asked = asked.and_then(|mut ready| ready.send_request(request(), true));
+            tokio::select! {
+                ended = &mut client.connection => break ended.unwrap(),
+                mut served = backend.accept() => { served.request().await; }
+            }
+            drop(asked);
+        }
+    };
+    let error = soon("the end of the connection", ended).await.unwrap_err();
+    assert_eq!(error.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM), "{error}");
+}
+
+#[tokio::test]
 async fn floods_of_frames_end_their_connection_and_nobody_elses() {
     let (_running, _backend, port) = rig().await;
     let mut good = Http2::connect(here(port)).await;

@@ -157,6 +157,8 @@ fn apply_http(http: &types::HttpSettings, settings: &mut HttpSettings, refusals:
         drain_timeout,
         body_timeout,
         max_connections,
+        max_streams,
+        max_hasty_resets,
     } = http;
     if let Some(choice) = escaped_slashes {
         settings.keep_escaped_slashes = *choice == types::EscapedSlashes::Keep;
@@ -180,6 +182,8 @@ fn apply_http(http: &types::HttpSettings, settings: &mut HttpSettings, refusals:
         .unwrap_or(settings.max_header_bytes)
         .clamp(1024, 1 << 20);
     settings.max_connections = max_connections.unwrap_or(settings.max_connections).max(1);
+    settings.max_streams = max_streams.unwrap_or(settings.max_streams).clamp(1, 10_000);
+    settings.max_hasty_resets = max_hasty_resets.unwrap_or(settings.max_hasty_resets).max(1);
     duration(
         header_timeout.as_ref(),
         "spec.http.headerTimeout",

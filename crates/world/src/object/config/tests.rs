@@ -32,7 +32,7 @@ fn every_setting_arrives() {
         "http": {
             "escapedSlashes": "Keep", "underscoresInHeaders": "Allow", "trustedProxies": ["10.0.0.0/8", "::1"],
             "maxHeaderBytes": 4096, "headerTimeout": "1s", "idleTimeout": "2s", "drainTimeout": "3s",
-            "bodyTimeout": "4s", "maxConnections": 5,
+            "bodyTimeout": "4s", "maxConnections": 5, "maxStreams": 9, "maxHastyResets": 10,
         },
         "upstream": {"connectTimeout": "6s", "idleTimeout": "7s", "maxIdle": 8},
     }));
@@ -47,6 +47,8 @@ fn every_setting_arrives() {
         drain_timeout: seconds(3),
         body_timeout: seconds(4),
         max_connections: 5,
+        max_streams: 9,
+        max_hasty_resets: 10,
         upstream: gatewright_ir::UpstreamSettings {
             connect_timeout: seconds(6),
             idle_timeout: seconds(7),
