@@ -15,29 +15,14 @@ use crate::{
     },
 };
 
-/// What the chart grants in each namespace.
-fn rules_in_namespaces() -> Value {
-    json!([
-        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gateways", "httproutes", "grpcroutes"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gateways/status", "httproutes/status", "grpcroutes/status"], "verbs": ["patch"]},
-        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["referencegrants"], "verbs": ["list", "watch"]},
-        {"apiGroups": ["gatewright.dev"], "resources": ["gatewayconfigs"], "verbs": ["list", "watch"]},
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]},
-        {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-        {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"],
-         "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
-    ])
-}
-
-/// And on what belongs to no namespace.
-fn rules_of_cluster() -> Value {
-    json!([
-        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gatewayclasses"], "verbs": ["get", "list", "watch", "patch"]},
-        {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gatewayclasses/status"], "verbs": ["patch"]},
-        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]},
-        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["list", "watch"]},
-    ])
+/// What the shipped manifests grant when rights are granted by namespace: in each namespace, or on what belongs to none.
+fn rules(kind: &str) -> Value {
+    let manifests = include_str!("../../../../deploy/manifests/install-namespaced.yaml");
+    let mut objects = manifests
+        .split("\n---\n")
+        .map(|document| serde_saphyr::from_str::<Value>(document).unwrap());
+    let is_role = |object: &Value| object["kind"] == kind && object["metadata"]["name"] == "gatewright";
+    objects.find(is_role).expect("a role of this kind")["rules"].clone()
 }
 
 #[tokio::test]
@@ -47,9 +32,9 @@ async fn rights_in_some_namespaces_are_enough_and_nothing_is_refused() {
     let places = ["tenant-a", "tenant-b"];
     for place in places {
         namespace(&client, place).await;
-        allow(&client, TENANT, Some(place), rules_in_namespaces()).await;
+        allow(&client, TENANT, Some(place), rules("Role")).await;
     }
-    allow(&client, TENANT, None, rules_of_cluster()).await;
+    allow(&client, TENANT, None, rules("ClusterRole")).await;
     create(&client, Kind::Gateway, gateway("tenant-a", "edge", "c")).await;
     create_routes(&client, "tenant-b", 3).await;
     let (edge, route) = (
