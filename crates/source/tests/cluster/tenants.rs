@@ -22,7 +22,7 @@ fn rules(kind: &str) -> Value {
         .split("\n---\n")
         .map(|document| serde_saphyr::from_str::<Value>(document).unwrap());
     let is_role = |object: &Value| object["kind"] == kind && object["metadata"]["name"] == "gatewright";
-    objects.find(is_role).expect("a role of this kind")["rules"].clone()
+    objects.find(is_role).unwrap()["rules"].clone()
 }
 
 #[tokio::test]
