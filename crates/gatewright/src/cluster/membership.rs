@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// What cannot be written in this time is left to the next writer.
-const LONGEST_WRITE: Duration = Duration::from_secs(3);
+const LONGEST_WRITE: Duration = Duration::from_secs(8);
 /// So much for what others said meanwhile.
-const LONGEST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(3);
 /// A lease that cannot be released in this time runs out by itself.
 const LONGEST_RELEASE: Duration = Duration::from_secs(3);
 
