@@ -286,7 +286,7 @@ fn no_service_leads_to_replicas_that_all_left_and_those_that_come_find_it_as_it_
     };
     // Whoever leaves last has seconds to say so. Where the API server takes longer, because the machine is too busy, nobody
     // is left who could; so it counts if it works one time of three.
-    let mut stale = Vec::new();
+    let mut leftovers = Vec::new();
     for _ in 0..3 {
         scale(0);
         let left = endpoints(&namespace, "door");
@@ -296,12 +296,15 @@ fn no_service_leads_to_replicas_that_all_left_and_those_that_come_find_it_as_it_
             holds(response.status == 200, format!("{response:?}"))
         });
         if left.is_empty() {
-            stale.clear();
+            leftovers.clear();
             break;
         }
         println!("{left:?} still listed after all replicas left");
-        stale.push(left);
+        leftovers.push(left);
     }
-    assert!(stale.is_empty(), "their addresses may be others' soon: {stale:?}");
+    assert!(
+        leftovers.is_empty(),
+        "their addresses may be others' soon: {leftovers:?}"
+    );
     assert_eq!(namespace.get("service", "gatewright-door").unwrap(), service);
 }
