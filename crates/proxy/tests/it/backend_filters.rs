@@ -43,13 +43,13 @@ async fn a_backend_s_redirect_answers_for_its_share() {
             assert_eq!(response.header("x-backend"), None);
         }
     }
-    assert!((9..=11).contains(&redirected), "{redirected}");
+    // Shares are kept over time, not from one request to the next.
+    assert!((7..=13).contains(&redirected), "{redirected}");
     let mut client = Http2::connect(here(port)).await;
-    let statuses = [
-        client.get("http://a.test/old").await,
-        client.get("http://a.test/old").await,
-    ]
-    .map(|one| one.status);
+    let mut statuses = Vec::new();
+    for _ in 0..8 {
+        statuses.push(client.get("http://a.test/old").await.status);
+    }
     assert!(statuses.contains(&307) && statuses.contains(&200), "{statuses:?}");
 }
 
