@@ -254,6 +254,7 @@ async fn mirrors_of_a_backend_get_its_share_alone() {
         client.get("a.test", "/").await;
     }
     until("the copies arrive", || copies.count() == one.count()).await;
-    assert!((19..=21).contains(&one.count()), "{}", one.count());
+    // Shares are kept over time: the most that the sequence can be off after 40.
+    assert!((18..=22).contains(&one.count()), "{}", one.count());
     assert_eq!(one.count() + two.count(), 40);
 }
