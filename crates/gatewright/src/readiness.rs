@@ -41,6 +41,10 @@ impl Readiness {
         self.0.borrow().clone()
     }
 
+    pub(crate) fn is_starting(&self) -> bool {
+        matches!(*self.0.borrow(), State::Starting(_))
+    }
+
     /// Says what is still awaited. Has no effect once ready.
     pub(crate) fn starting(&self, reason: String) {
         self.change(|state| matches!(state, State::Starting(_)), State::Starting(reason));

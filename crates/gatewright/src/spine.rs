@@ -166,7 +166,10 @@ impl Spine {
         let is_first = self.view.revision == 0;
         let revision = self.view.revision;
         let mut statuses = Statuses::new();
-        let mut wishes = Wishes::default();
+        let mut wishes = Wishes {
+            has_replica_news: is_first,
+            ..Wishes::default()
+        };
         for round in 0..MOST_ROUNDS {
             let changes = self.world.take_changes();
             if changes.is_empty() && !(is_first && round == 0) {
@@ -179,6 +182,7 @@ impl Spine {
             self.view.revision += 1;
             self.board.declare(&self.world, &changes);
             statuses.extend(delta.statuses);
+            wishes.has_replica_news |= !changes.facts.is_empty() || !changes.replicas.is_empty();
             wishes.owned.extend(delta.owned);
             wishes.classes_in_use.extend(delta.classes_in_use);
             tracing::debug!(
@@ -193,6 +197,9 @@ impl Spine {
             self.observe_all(facts);
         }
         if let Some(link) = self.feed.link() {
+            if wishes.has_replica_news {
+                self.view.replicas = self.world.replicas().map(ReplicaSummary::from).collect();
+            }
             link.tell(&statuses, wishes, &self.world);
         }
         // A folder that was read again without a difference may still have other problems than before.
@@ -208,16 +215,16 @@ impl Spine {
         self.view.objects.clone_from(self.board.objects());
         self.view.gateways.clone_from(self.planner.gateways());
         self.view.counts = self.world.counts().to_vec();
-        if self.feed.link().is_some() {
-            self.view.replicas = self.world.replicas().map(ReplicaSummary::from).collect();
-        }
         self.shared.store(Arc::new(self.view.clone()));
         if is_first {
             report::loaded(&self.view);
         }
-        match report::unready(&self.world, &self.view) {
-            None => self.readiness.ready(),
-            Some(reason) => self.readiness.starting(reason),
+        // Looks at every listener, so only as long as the answer counts.
+        if self.readiness.is_starting() {
+            match report::unready(&self.world, &self.view) {
+                None => self.readiness.ready(),
+                Some(reason) => self.readiness.starting(reason),
+            }
         }
     }
 }

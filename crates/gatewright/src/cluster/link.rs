@@ -39,6 +39,8 @@ pub(crate) enum News {
 pub(crate) struct Wishes {
     pub(crate) owned: Vec<(desired::OwnedName, Option<Arc<Owned>>)>,
     pub(crate) classes_in_use: Vec<(Text, bool)>,
+    /// Whether a replica, this one or another, has said something.
+    pub(crate) has_replica_news: bool,
 }
 
 /// The link.
@@ -144,6 +146,11 @@ impl Link {
 
     /// Says what the plan wants. Called after every turn, also when nothing changed.
     pub(crate) fn tell(&mut self, statuses: &Statuses, wishes: Wishes, world: &World) {
+        // Before the wishes of a plan made blindly, and after those of one that is not: the writer is at work all the time.
+        let is_blind = self.is_blind();
+        if is_blind {
+            self.writer.set_keeping(true);
+        }
         for (id, status) in statuses {
             self.writer.want(diagnose::named(id), status.clone().map(Arc::new));
         }
@@ -154,10 +161,12 @@ impl Link {
         for (class, is_used) in wishes.classes_in_use {
             self.writer.keep_class(&class, is_used);
         }
-        self.writer.set_keeping(self.is_blind());
+        if !is_blind {
+            self.writer.set_keeping(false);
+        }
         self.writer.planned();
         let own = world.local();
-        if self.published.as_ref() != Some(own) {
+        if wishes.has_replica_news && self.published.as_ref() != Some(own) {
             self.published = Some(own.clone());
             self.replicas.publish(own.clone());
         }
