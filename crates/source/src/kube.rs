@@ -8,6 +8,7 @@ mod backoff;
 mod connect;
 mod discovery;
 mod failure;
+mod hash;
 mod lease;
 mod leftovers;
 mod list_watch;
@@ -19,6 +20,7 @@ mod watch;
 mod writer;
 
 pub use connect::{Cluster, ConnectError, ConnectSettings, connect};
+pub use hash::stable_hash;
 pub use lease::{Lease, LeaseSettings, identity, lease};
 pub use leftovers::{Leftover, LeftoverError, Search, leftovers, remove, writer as current_writer};
 pub use observed::Observed;

@@ -4,7 +4,7 @@ use std::{env, net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use gatewright_api::config::Entry;
-use gatewright_source::kube::OwnerPod;
+use gatewright_source::kube::{OwnerPod, stable_hash};
 
 use crate::run::{DEFAULT_CONTROLLER, parse_duration};
 
@@ -107,11 +107,7 @@ pub(super) fn lease_name(prefix: &str, controller: &str) -> String {
     if controller == DEFAULT_CONTROLLER {
         return prefix.to_owned();
     }
-    // FNV-1a: fixed for ever, so that versions of this program agree.
-    let hash = controller.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{prefix}-{hash:016x}")
+    format!("{prefix}-{:016x}", stable_hash(controller.as_bytes()))
 }
 
 #[cfg(test)]

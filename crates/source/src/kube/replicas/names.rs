@@ -3,6 +3,8 @@
 //! What is legal is kept as it is. Anything else is cut to what is legal and gets a hash of the whole, so that two identities
 //! never share a Lease.
 
+use crate::kube::stable_hash;
+
 const PREFIX: &str = "gatewright-replica-";
 const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
@@ -26,7 +28,7 @@ fn legal(text: &str, longest: usize) -> String {
     let spelled = text.chars().map(|letter| letter.to_ascii_lowercase());
     let spelled = spelled.map(|letter| if is_plain(letter) { letter } else { '-' });
     let start: String = spelled.take(longest - HASH).collect();
-    let hash = fnv(text.as_bytes());
+    let hash = stable_hash(text.as_bytes());
     format!("{}-{hash:016x}", start.trim_matches('-'))
         .trim_start_matches('-')
         .to_owned()
@@ -40,13 +42,6 @@ fn is_plain(letter: char) -> bool {
 fn is_legal(text: &str) -> bool {
     let is_inside = |letter: char| is_plain(letter) || letter == '-';
     text.starts_with(is_plain) && text.ends_with(is_plain) && text.chars().all(is_inside)
-}
-
-/// FNV-1a: the same in every build, for all replicas must agree.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use gatewright_world::desired::owned::{MANAGED_BY, MANAGER};
 use serde_json::{Map, Value, json};
 
 use super::{OwnedName, covers::covers, has_label};
-use crate::kube::raw::Raw;
+use crate::kube::{raw::Raw, stable_hash};
 
 /// Which controller made an object: two installations may share a cluster.
 pub(crate) const CONTROLLER: &str = "gatewright.dev/controller";
@@ -126,13 +126,6 @@ pub(super) fn whose(raw: &Raw, owner: Option<(&ObjectName, &str)>, controller: &
         }
         None => Whose::Foreign(by()),
     }
-}
-
-/// FNV-1a: the same in every build, for it is kept in the cluster.
-pub(super) fn stable_hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]
