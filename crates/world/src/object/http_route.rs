@@ -156,13 +156,12 @@ pub(super) fn reduce_backends(
         let field = format!("{field}[{position}].filters");
         let filters = filters::reduce_for_backend(declared.as_deref().unwrap_or_default(), &field, names);
         BackendRef {
-            service: ServiceRef {
-                group: names.text(group.as_deref().unwrap_or_default()),
-                kind: names.text(kind.as_deref().unwrap_or("Service")),
-                namespace: names.optional(namespace.as_deref()),
-                name: names.text(name),
-                port: port.and_then(|port| u16::try_from(port).ok()),
-            },
+            service: ServiceRef::reduce(
+                (group.as_deref(), kind.as_deref()),
+                (namespace.as_deref(), name),
+                *port,
+                names,
+            ),
             weight: weight.map_or(1, |weight| u32::try_from(weight).unwrap_or(0)),
             filters: or_refused(filters, refusals),
         }

@@ -9,7 +9,7 @@ use gatewright_api::{GATEWAY_GROUP, Kind};
 use gatewright_ir::{AuthProtocol, Carrier, Filters, HostPattern, Match, Retry, Share, Text, Timeouts};
 
 use super::{Meta, Refusal};
-use crate::Key;
+use crate::{Interner, Key};
 
 /// The kinds of routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -125,6 +125,22 @@ pub struct ServiceRef {
 }
 
 impl ServiceRef {
+    /// Reads one. The API has a type of its own for every place where it can stand, all with these fields.
+    pub(super) fn reduce(
+        (group, kind): (Option<&str>, Option<&str>),
+        (namespace, name): (Option<&str>, &str),
+        port: Option<i32>,
+        names: &mut Interner,
+    ) -> Self {
+        Self {
+            group: names.text(group.unwrap_or_default()),
+            kind: names.text(kind.unwrap_or("Service")),
+            namespace: names.optional(namespace),
+            name: names.text(name),
+            port: port.and_then(|port| u16::try_from(port).ok()),
+        }
+    }
+
     /// The object it names, from a route in this namespace. Says nothing about whether it may be used.
     pub fn key(&self, own: &Text) -> Key {
         Key {

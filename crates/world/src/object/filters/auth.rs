@@ -47,13 +47,12 @@ pub(super) fn auth(auth: &api::HttpRouteRulesFiltersExternalAuth, names: &mut In
         port,
     } = backend_ref;
     Ok(AuthRef {
-        service: ServiceRef {
-            group: names.text(group.as_deref().unwrap_or_default()),
-            kind: names.text(kind.as_deref().unwrap_or("Service")),
-            namespace: names.optional(namespace.as_deref()),
-            name: names.text(name),
-            port: port.and_then(|port| u16::try_from(port).ok()),
-        },
+        service: ServiceRef::reduce(
+            (group.as_deref(), kind.as_deref()),
+            (namespace.as_deref(), name),
+            *port,
+            names,
+        ),
         protocol,
         // Nothing of the body is sent along where its size is zero, says the specification.
         max_body: Some(u32::from(max_size)).filter(|size| *size > 0),

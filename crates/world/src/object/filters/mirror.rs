@@ -38,13 +38,12 @@ pub(super) fn mirror(
         port,
     } = backend_ref;
     Ok(MirrorRef {
-        service: ServiceRef {
-            group: names.text(group.as_deref().unwrap_or_default()),
-            kind: names.text(kind.as_deref().unwrap_or("Service")),
-            namespace: names.optional(namespace.as_deref()),
-            name: names.text(name),
-            port: port.and_then(|port| u16::try_from(port).ok()),
-        },
+        service: ServiceRef::reduce(
+            (group.as_deref(), kind.as_deref()),
+            (namespace.as_deref(), name),
+            *port,
+            names,
+        ),
         share,
     })
 }
