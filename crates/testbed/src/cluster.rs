@@ -30,7 +30,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -412,10 +412,18 @@ fn install_crypto_provider() {
 /// Has tokio make its means for signals here and now.
 ///
 /// They are sockets, one pair per process, made with its first runtime: made by a runtime in the cluster's namespace, they
-/// would hold that namespace and its cable as long as the process lives.
+/// would hold that namespace and its cable as long as the process lives. On a thread of its own, for a runtime must not end
+/// inside another, and who starts a cluster may be in one.
 fn keep_signals_outside() -> anyhow::Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(())
+    let make = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map(drop)
+    };
+    std::thread::scope(|scope| scope.spawn(make).join())
+        .map_err(|_| anyhow!("the thread that makes tokio's means for signals panicked"))?
+        .context("cannot make tokio's means for signals")
 }
 
 /// Runs a command to its end and returns what it printed; what it complained about is in the error.
