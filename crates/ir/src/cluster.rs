@@ -2,11 +2,11 @@
 //!
 //! Rules name a cluster by its id and never hold its endpoints, so that a changed endpoint touches no rule.
 
-use std::{fmt, net::SocketAddr, time::Duration};
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-use crate::{Origin, Text};
+use crate::{Origin, Text, UpstreamTls};
 
 /// The name of a cluster, unique within a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -38,6 +38,9 @@ pub struct Cluster {
     pub origin: Origin,
     /// What the endpoints speak.
     pub protocol: UpstreamProtocol,
+    /// Whether it is spoken to over TLS. Of no concern to a listener that passes TLS through.
+    #[serde(skip_serializing_if = "Security::is_clear")]
+    pub security: Security,
     /// The endpoints.
     pub endpoints: Endpoints,
     /// Whether the requests of one client go to one endpoint, as long as it is there.
@@ -64,10 +67,32 @@ pub struct RetryBudget {
 /// What endpoints speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum UpstreamProtocol {
-    /// HTTP/1.1 in clear text.
+    /// HTTP/1.1.
     Http1,
-    /// HTTP/2 in clear text, with prior knowledge.
-    H2c,
+    /// HTTP/2; in clear text with prior knowledge, over TLS by agreement.
+    Http2,
+    /// Whatever the client speaks, over a connection of its own.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// How a cluster's endpoints are protected, and known to be the right ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub enum Security {
+    /// Not at all.
+    #[default]
+    Clear,
+    /// By TLS.
+    Tls(Arc<UpstreamTls>),
+    /// By something that cannot be honoured: nothing is sent to them.
+    Refused,
+}
+
+impl Security {
+    fn is_clear(&self) -> bool {
+        *self == Self::Clear
+    }
 }
 
 /// The endpoints of a cluster.

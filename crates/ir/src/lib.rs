@@ -22,8 +22,10 @@ mod rule;
 mod settings;
 
 pub use auth::{AuthProtocol, ExternalAuth};
-pub use certificate::{Certificate, PrivateKey};
-pub use cluster::{Cluster, ClusterId, Endpoint, Endpoints, RetryBudget, UpstreamProtocol};
+pub use certificate::{
+    Authority, Certificate, ClientValidation, PrivateKey, SubjectName, Termination, Trust, UpstreamTls,
+};
+pub use cluster::{Cluster, ClusterId, Endpoint, Endpoints, RetryBudget, Security, UpstreamProtocol};
 pub use cors::{Cors, Listed, OriginPattern};
 pub use entries::{Entries, EntryChange};
 pub use fact::{Fact, ListenFailure, ListenerState};
@@ -31,10 +33,10 @@ pub use filter::{Filters, HeaderChange, Mirror, PathChange, Redirect, Rewrite, S
 pub use gateway::{Gateway, Host, Listener, Protocol};
 pub use host::{HostPattern, HostPatternError};
 pub use matching::{Field, GrpcMatch, Match, Method, PathMatch, Pattern, PatternError, TextMatch, is_grpc};
-pub use network::{Network, NetworkError};
+pub use network::{Network, NetworkError, Port, Transport};
 pub use origin::Origin;
 pub use rule::{Backend, Carrier, Entry, Rank, Retry, Rule, Session, SessionKey, Target, Timeouts, Unresolved};
-pub use settings::{HttpSettings, UpstreamSettings};
+pub use settings::{ListenerSettings, ProxyHeader, UpstreamSettings};
 
 /// Shared text: cloned by reference count.
 pub type Text = std::sync::Arc<str>;

@@ -1,8 +1,64 @@
-//! A network in CIDR form, for trusted proxies and allow lists.
+//! What carries traffic, and networks in CIDR form for trusted proxies and allow lists.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use serde::{Serialize, Serializer};
+
+/// What carries traffic. Port 53 of the one is another port than port 53 of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub enum Transport {
+    /// Connections.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// A port of a transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Port {
+    /// The number.
+    pub number: u16,
+    /// The transport.
+    pub transport: Transport,
+}
+
+impl Port {
+    /// A port of TCP.
+    pub fn tcp(number: u16) -> Self {
+        Self {
+            number,
+            transport: Transport::Tcp,
+        }
+    }
+
+    /// A port of UDP.
+    pub fn udp(number: u16) -> Self {
+        Self {
+            number,
+            transport: Transport::Udp,
+        }
+    }
+}
+
+impl Transport {
+    /// The name that Kubernetes and people use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+        }
+    }
+}
+
+/// Most ports are of TCP, and people say so only of the others.
+impl fmt::Display for Port {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.transport {
+            Transport::Tcp => write!(out, "{}", self.number),
+            Transport::Udp => write!(out, "{}/udp", self.number),
+        }
+    }
+}
 
 /// All addresses that share a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::Network;
 
-/// How requests are read and limited.
+/// How connections, requests and datagrams are read and limited.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct HttpSettings {
+pub struct ListenerSettings {
     /// Keep `%2f` and `%5c` in paths instead of refusing them.
     pub keep_escaped_slashes: bool,
     /// Let header names with underscores pass instead of refusing them.
@@ -33,8 +33,25 @@ pub struct HttpSettings {
     pub max_streams: u32,
     /// An HTTP/2 client that cancels most of its requests as soon as it has begun them is cut off after so many.
     pub max_hasty_resets: u32,
+    /// How long a connection that is routed as a whole may stand still in both directions.
+    pub stream_idle_timeout: Duration,
+    /// How long a client of a UDP listener keeps its backend without a datagram in either direction.
+    pub datagram_idle_timeout: Duration,
+    /// Peers whose connections begin with a PROXY protocol header, which says who the client is.
+    pub proxy_fronts: Vec<Network>,
+    /// Whether backends of connections that are routed as a whole are told who the client is.
+    pub proxy_header: Option<ProxyHeader>,
     /// How backends are reached.
     pub upstream: UpstreamSettings,
+}
+
+/// A form of the PROXY protocol's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum ProxyHeader {
+    /// Version 1, a line of text.
+    V1,
+    /// Version 2, binary.
+    V2,
 }
 
 /// How backends are reached.
@@ -48,7 +65,7 @@ pub struct UpstreamSettings {
     pub max_idle: u32,
 }
 
-impl Default for HttpSettings {
+impl Default for ListenerSettings {
     fn default() -> Self {
         Self {
             keep_escaped_slashes: false,
@@ -62,6 +79,10 @@ impl Default for HttpSettings {
             max_connections: 10_000,
             max_streams: 100,
             max_hasty_resets: 500,
+            stream_idle_timeout: Duration::from_hours(1),
+            datagram_idle_timeout: Duration::from_mins(1),
+            proxy_fronts: Vec::new(),
+            proxy_header: None,
             upstream: UpstreamSettings::default(),
         }
     }

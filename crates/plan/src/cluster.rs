@@ -3,7 +3,7 @@
 mod endpoints;
 
 use gatewright_api::Kind;
-use gatewright_ir::{Cluster, ClusterId, Endpoint, Endpoints, Text, UpstreamProtocol};
+use gatewright_ir::{Cluster, ClusterId, Endpoint, Endpoints, Security, Text, UpstreamProtocol};
 use gatewright_world::{
     Key, World,
     object::{AppProtocol, Service},
@@ -18,7 +18,9 @@ use crate::{PlanSettings, policy};
 pub(crate) fn id(service: &Key, port: u16, protocol: UpstreamProtocol) -> ClusterId {
     ClusterId::new(match protocol {
         UpstreamProtocol::Http1 => format!("{service}:{port}"),
-        UpstreamProtocol::H2c => format!("{service}:{port}/h2c"),
+        UpstreamProtocol::Http2 => format!("{service}:{port}/h2c"),
+        UpstreamProtocol::Tcp => format!("{service}:{port}/tcp"),
+        UpstreamProtocol::Udp => format!("{service}:{port}/udp"),
     })
 }
 
@@ -36,7 +38,7 @@ pub(crate) fn protocol(declared: Option<&AppProtocol>, traffic: Traffic) -> Resu
     match (declared, traffic) {
         (Some(AppProtocol::Unsupported(name)), _) => Err(name.clone()),
         (Some(AppProtocol::WebSocket), Traffic::Grpc) => Err("kubernetes.io/ws".into()),
-        (Some(AppProtocol::H2c), _) | (_, Traffic::Grpc) => Ok(UpstreamProtocol::H2c),
+        (Some(AppProtocol::H2c), _) | (_, Traffic::Grpc) => Ok(UpstreamProtocol::Http2),
         (None | Some(AppProtocol::Http | AppProtocol::WebSocket), Traffic::Http) => Ok(UpstreamProtocol::Http1),
     }
 }
@@ -71,6 +73,7 @@ pub(crate) fn build(
     Some(Cluster {
         origin: origin::object(Kind::Service, service.key()),
         protocol,
+        security: Security::Clear,
         endpoints,
         is_by_client: declared.is_by_client,
         retry_budget: policy::budget(world, service.key()),

@@ -5,8 +5,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use gatewright_ir::{
-    Backend, Cluster, ClusterId, Endpoint, Endpoints, Entry, Fact, Gateway, Host, HostPattern, HttpSettings, Listener,
-    Match, Origin, Protocol, Rank, Rule, Target, Timeouts, UpstreamProtocol,
+    Backend, Cluster, ClusterId, Endpoint, Endpoints, Entry, Fact, Gateway, Host, HostPattern, Listener,
+    ListenerSettings, Match, Origin, Protocol, Rank, Rule, Security, Target, Timeouts, UpstreamProtocol,
 };
 use gatewright_proxy::{Proxy, ProxySettings};
 use imbl::OrdMap;
@@ -20,7 +20,7 @@ async fn main() -> Result<(), Failure> {
     let backend = arguments.next().ok_or("which backend?")?.parse()?;
     let workers = arguments.next().map_or(Ok(1), |workers| workers.parse())?;
     let protocol = match arguments.next().as_deref() {
-        Some("h2c") => UpstreamProtocol::H2c,
+        Some("h2c") => UpstreamProtocol::Http2,
         _ => UpstreamProtocol::Http1,
     };
     let (proxy, mut facts) = Proxy::start(ProxySettings { workers })?;
@@ -74,13 +74,14 @@ fn gateway(port: u16, backend: SocketAddr, protocol: UpstreamProtocol) -> Gatewa
         bind: port,
         protocol: Protocol::Http,
         hostname: HostPattern::Any,
-        settings: Arc::new(HttpSettings::default()),
+        settings: Arc::new(ListenerSettings::default()),
         hosts: OrdMap::unit(HostPattern::Any, Arc::new(host)),
     };
     let endpoints = Endpoints::Known(vec![Endpoint { address: backend }]);
     let cluster_value = Cluster {
         origin: Origin::new("service"),
         protocol,
+        security: Security::Clear,
         endpoints,
         is_by_client: false,
         retry_budget: None,
@@ -89,6 +90,7 @@ fn gateway(port: u16, backend: SocketAddr, protocol: UpstreamProtocol) -> Gatewa
         origin: Origin::new("gateway"),
         generation: 1,
         listeners: vec![Arc::new(listener)],
+        identity: None,
         clusters: OrdMap::unit(cluster, Arc::new(cluster_value)),
     }
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
 use gatewright_api::{Kind, config as types};
-use gatewright_ir::HttpSettings;
+use gatewright_ir::ListenerSettings;
 use gatewright_world::{
     Key, World,
     object::{Config, ConfigSection, Gateway},
@@ -16,7 +16,7 @@ use crate::{PlanSettings, class::resolve_config};
 /// The settings of one Gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
-    pub(super) http: Arc<HttpSettings>,
+    pub(super) http: Arc<ListenerSettings>,
     pub(super) pool: Vec<IpAddr>,
     pub(super) entry: Entry,
     /// What could not be honoured; the rest is in force.
@@ -32,7 +32,7 @@ pub(super) fn merge(
     class: Option<&Granted<Config>>,
 ) -> Result<Settings, Cow<'static, str>> {
     let mut stated = Stated {
-        http: HttpSettings::default(),
+        http: ListenerSettings::default(),
         pool: settings.host_addresses.clone(),
         entry: settings.default_entry,
         balancer: Balancer::default(),
@@ -91,7 +91,7 @@ pub(super) fn merge(
 
 /// What has been stated so far.
 struct Stated {
-    http: HttpSettings,
+    http: ListenerSettings,
     pool: Vec<IpAddr>,
     entry: types::Entry,
     balancer: Balancer,

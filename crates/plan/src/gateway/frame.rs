@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use gatewright_api::Kind;
-use gatewright_ir::{Certificate, HttpSettings, Origin, Text};
+use gatewright_ir::{Certificate, ListenerSettings, Origin, Text};
 use gatewright_world::{
     Key, World,
     desired::Reason,
@@ -49,7 +49,7 @@ pub(crate) struct Frame {
     pub(crate) verdict: Verdict,
     /// Whether it takes routes that ask for default Gateways.
     pub(crate) is_default: bool,
-    pub(crate) http: Arc<HttpSettings>,
+    pub(crate) http: Arc<ListenerSettings>,
     pub(crate) entry: Entry,
     pub(crate) infrastructure: Option<Arc<Infrastructure>>,
     /// Addresses it must have, all of them; empty means one of the pool, or whichever its Service is given.

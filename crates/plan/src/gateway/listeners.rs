@@ -152,6 +152,7 @@ fn certificate(world: &World, key: &Key, reference: &SecretRef) -> Result<Certif
             names: material.names.clone(),
             chain: material.chain.clone(),
             key: material.key.clone(),
+            staple: None,
         }),
         Some(Err(problem)) => Err(Trouble::new(
             Reason::InvalidCertificateRef,

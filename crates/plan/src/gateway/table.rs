@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use gatewright_ir::{Cluster, ClusterId, Entry, Gateway, Host, HostPattern, Listener, Protocol};
+use gatewright_ir::{Cluster, ClusterId, Entry, Gateway, Host, HostPattern, Listener, Protocol, Termination};
 use gatewright_world::object::ListenerProtocol;
 use imbl::OrdMap;
 
@@ -102,6 +102,7 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
         origin: frame.origin.clone(),
         generation: frame.generation,
         listeners: listeners.collect(),
+        identity: None,
         clusters: table.clusters.clone(),
     }
 }
@@ -120,9 +121,10 @@ fn emit_listener(
         port: listener.declared.port,
         bind,
         protocol: match listener.declared.protocol {
-            ListenerProtocol::Https => Protocol::Https {
+            ListenerProtocol::Https => Protocol::Https(Termination {
                 certificates: listener.certificates.clone(),
-            },
+                clients: None,
+            }),
             ListenerProtocol::Http | ListenerProtocol::Other(_) => Protocol::Http,
         },
         hostname: listener.declared.hostname.clone(),

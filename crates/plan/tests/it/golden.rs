@@ -10,7 +10,7 @@
 use std::{fs, net::SocketAddr, path::Path};
 
 use gatewright_api::{Kind, Object, ObjectName};
-use gatewright_ir::{Fact, Gateway, HttpSettings, ListenerState};
+use gatewright_ir::{Fact, Gateway, ListenerSettings, ListenerState};
 use gatewright_plan::{PlanSettings, Planner};
 use gatewright_source::files::{Change, FileLoader};
 use gatewright_world::{
@@ -210,7 +210,7 @@ fn apply_unreadable(document: &str, world: &mut World) {
 
 /// Thirty lines of settings per listener that nobody chose would hide what a case is about.
 fn without_default_settings(ir: &str) -> String {
-    let settings = serde_saphyr::to_string(&HttpSettings::default()).unwrap();
+    let settings = serde_saphyr::to_string(&ListenerSettings::default()).unwrap();
     let lines = settings.trim_end().replace('\n', "\n      ");
     ir.replace(&format!("settings:\n      {lines}\n"), "settings: default\n")
 }

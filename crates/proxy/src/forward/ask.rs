@@ -78,7 +78,9 @@ pub(super) fn prepare(
                     Encoding::Length(body.len() as u64)
                 })
             }
-            UpstreamProtocol::H2c => Prepared::H2(Box::new(over_h2(asking, fields)?)),
+            UpstreamProtocol::Http2 => Prepared::H2(Box::new(over_h2(asking, fields)?)),
+            // Rules for requests never name these.
+            UpstreamProtocol::Tcp | UpstreamProtocol::Udp => return None,
         };
         (prepared, body, request.facts.is_head)
     };

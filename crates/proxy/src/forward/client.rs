@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, rc::Rc, time::Instant};
 
-use gatewright_ir::{HttpSettings, Origin, Scheme};
+use gatewright_ir::{ListenerSettings, Origin, Scheme};
 
 use super::{HeldListener, HeldRoute, Reason};
 use crate::{
@@ -43,7 +43,7 @@ impl Client {
     }
 
     /// Whether the peer's word about the client counts.
-    pub(crate) fn is_trusted(&self, settings: &HttpSettings) -> bool {
+    pub(crate) fn is_trusted(&self, settings: &ListenerSettings) -> bool {
         !settings.trusted_proxies.is_empty() && is_trusted(&settings.trusted_proxies, self.peer.ip())
     }
 

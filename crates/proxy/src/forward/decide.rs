@@ -7,7 +7,7 @@
 use std::{cell::RefCell, net::SocketAddr, rc::Rc};
 
 use bytes::Bytes;
-use gatewright_ir::HttpSettings;
+use gatewright_ir::ListenerSettings;
 use http::{HeaderName, HeaderValue};
 
 use super::{
@@ -199,7 +199,7 @@ impl Forward {
     }
 
     /// The settings of the listener.
-    pub(crate) fn settings(&self) -> &HttpSettings {
+    pub(crate) fn settings(&self) -> &ListenerSettings {
         &self.listener.listener.settings
     }
 

@@ -241,9 +241,11 @@ impl Case<'_, '_, '_> {
             UpstreamProtocol::Http1 => {
                 h1::write_request(head, self.request, wanted, facts, sender, changes).map(Prepared::H1)
             }
-            UpstreamProtocol::H2c => {
+            UpstreamProtocol::Http2 => {
                 h2::request(self.request, wanted, facts, sender, changes).map(|request| Prepared::H2(request.into()))
             }
+            // Rules for requests never name these.
+            UpstreamProtocol::Tcp | UpstreamProtocol::Udp => return Err(Reason::NoEndpoints),
         };
         prepared.ok_or(Reason::ForbiddenHeader)
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use ahash::AHashMap;
-use gatewright_ir::{Cluster, ClusterId, HttpSettings, Listener, Mirror, Origin, Protocol, Share, Target};
+use gatewright_ir::{Cluster, ClusterId, Listener, ListenerSettings, Mirror, Origin, Share, Target};
 use imbl::OrdMap;
 
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) struct Table {
     clusters: OrdMap<ClusterId, Arc<Cluster>>,
     names: Arc<AHashMap<ClusterId, Names>>,
     tls: Option<TlsTable>,
-    settings: Arc<HttpSettings>,
+    settings: Arc<ListenerSettings>,
 }
 
 /// One listener with its routes.
@@ -60,7 +60,7 @@ impl Table {
                 routes: ListenerTable::compile(listener, before),
             }
         };
-        let is_tls = |listener: &Arc<Listener>| matches!(listener.protocol, Protocol::Https { .. });
+        let is_tls = |listener: &Arc<Listener>| listener.protocol.begins_with_tls();
         Self {
             by_host: BindTable::new(listeners.iter().map(|listener| &listener.hostname).zip(0..)),
             tls: listeners
@@ -78,7 +78,7 @@ impl Table {
     }
 
     /// What concerns connections before any request says whose listener it is for.
-    pub(crate) fn settings(&self) -> &Arc<HttpSettings> {
+    pub(crate) fn settings(&self) -> &Arc<ListenerSettings> {
         &self.settings
     }
 

@@ -167,7 +167,7 @@ pub(super) fn request_parts<'h, 'a>(
     fields: &'h Fields<'a>,
     client: &Client,
     body_is_empty: bool,
-    settings: &gatewright_ir::HttpSettings,
+    settings: &gatewright_ir::ListenerSettings,
 ) -> Result<RequestParts<'h, 'a>, Reason> {
     let fields = fields.fields.as_slice();
     if fields.len() > MOST_FIELDS {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use gatewright_ir::HttpSettings;
+use gatewright_ir::ListenerSettings;
 use h2::{
     RecvStream,
     server::{Builder, Connection, SendResponse},
@@ -57,7 +57,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S, client: 
     life.run(connection, settings).await;
 }
 
-fn builder(settings: &HttpSettings) -> Builder {
+fn builder(settings: &ListenerSettings) -> Builder {
     let mut builder = Builder::new();
     builder
         .max_concurrent_streams(settings.max_streams)
@@ -91,7 +91,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(settings: &HttpSettings) -> Self {
+    fn new(settings: &ListenerSettings) -> Self {
         Self {
             open: Cell::default(),
             over: Cell::default(),
@@ -110,7 +110,7 @@ impl Life {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         mut connection: Connection<S, Bytes>,
-        settings: &HttpSettings,
+        settings: &ListenerSettings,
     ) {
         let mut was_idle = false;
         poll_fn(|context| {

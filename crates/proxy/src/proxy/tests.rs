@@ -8,8 +8,8 @@ use std::{
 };
 
 use gatewright_ir::{
-    Backend, Cluster, ClusterId, Endpoint, Endpoints, Entry, Fact, Gateway, Host, HostPattern, HttpSettings,
-    ListenFailure, Listener, ListenerState, Match, Origin, Protocol, Rank, Rule, Target, Timeouts, UpstreamProtocol,
+    Backend, Cluster, ClusterId, Endpoint, Endpoints, Entry, Fact, Gateway, Host, HostPattern, ListenFailure, Listener,
+    ListenerSettings, ListenerState, Match, Origin, Protocol, Rank, Rule, Security, Target, Timeouts, UpstreamProtocol,
 };
 use imbl::OrdMap;
 use tokio::{
@@ -75,7 +75,7 @@ fn listener(name: &str, addresses: &[Ipv4Addr], port: u16) -> Listener {
         bind: port,
         protocol: Protocol::Http,
         hostname: HostPattern::Any,
-        settings: Arc::new(HttpSettings::default()),
+        settings: Arc::new(ListenerSettings::default()),
         hosts: OrdMap::unit(HostPattern::Any, Arc::new(host)),
     }
 }
@@ -84,6 +84,7 @@ fn gateway(name: &str, generation: i64, backend: SocketAddr, listeners: Vec<List
     let cluster = Cluster {
         origin: Origin::new("service"),
         protocol: UpstreamProtocol::Http1,
+        security: Security::Clear,
         endpoints: Endpoints::Known(vec![Endpoint { address: backend }]),
         is_by_client: false,
         retry_budget: None,
@@ -92,6 +93,7 @@ fn gateway(name: &str, generation: i64, backend: SocketAddr, listeners: Vec<List
         origin: Origin::new(name),
         generation,
         listeners: listeners.into_iter().map(Arc::new).collect(),
+        identity: None,
         clusters: OrdMap::unit(ClusterId::new("backend"), Arc::new(cluster)),
     }
 }
@@ -355,9 +357,9 @@ async fn a_backend_may_think_for_longer_than_a_body_may_stand_still() {
     let backend = slow.local_addr().unwrap();
     let (proxy, mut facts) = Proxy::start(ProxySettings { workers: 1 }).unwrap();
     let mut listener = listener("l", &[Ipv4Addr::LOCALHOST], 0);
-    listener.settings = Arc::new(HttpSettings {
+    listener.settings = Arc::new(ListenerSettings {
         body_timeout: PATIENCE,
-        ..HttpSettings::default()
+        ..ListenerSettings::default()
     });
     apply(&proxy, [gateway("g", 1, backend, vec![listener])]).await;
     let address = listening(states(&mut facts).get("l"))[0];

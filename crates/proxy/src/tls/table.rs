@@ -6,7 +6,7 @@
 use std::sync::{Arc, LazyLock};
 
 use ahash::AHashMap;
-use gatewright_ir::{Certificate, HostPattern, Listener, Origin, Protocol, Text};
+use gatewright_ir::{Certificate, HostPattern, Listener, Origin, Termination, Text};
 use rustls::{
     ServerConfig,
     crypto::{
@@ -60,7 +60,7 @@ impl TlsTable {
         }
         let mut table = Self::default();
         for listener in listeners {
-            let Protocol::Https { certificates } = &listener.protocol else {
+            let Some(Termination { certificates, .. }) = listener.protocol.termination() else {
                 continue;
             };
             let parsed = certificates

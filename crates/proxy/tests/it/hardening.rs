@@ -1,6 +1,6 @@
 //! Every row of the table of HTTP/1.1 probes: what is refused, what is made harmless, and what the backend sees of it.
 
-use gatewright_ir::HttpSettings;
+use gatewright_ir::ListenerSettings;
 
 use crate::support::{
     Backend, Client, Plan, Recorded, Running,
@@ -23,7 +23,7 @@ impl Rig {
         Self::with(|_| {}).await
     }
 
-    async fn with(settings: impl FnOnce(&mut HttpSettings)) -> Self {
+    async fn with(settings: impl FnOnce(&mut ListenerSettings)) -> Self {
         let backend = Backend::answering("hello").await;
         let port = free_port();
         let plan = Plan::new()

@@ -264,7 +264,7 @@ async fn h2c_endpoints_that_refuse_are_passed_over() {
     let plan = Plan::new()
         .http("web", port)
         .route("", prefix("/"), to("backend").retry(&[], 1, Duration::ZERO))
-        .cluster_of("backend", UpstreamProtocol::H2c, Endpoints::Known(endpoints.to_vec()));
+        .cluster_of("backend", UpstreamProtocol::Http2, Endpoints::Known(endpoints.to_vec()));
     let _running = Running::serving(plan).await;
     let mut client = Http2::connect(here(port)).await;
     for _ in 0..10 {

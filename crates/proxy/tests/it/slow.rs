@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gatewright_ir::HttpSettings;
+use gatewright_ir::ListenerSettings;
 
 use crate::support::{
     Backend, Client, Plan, Running,
@@ -15,7 +15,7 @@ use crate::support::{
 
 const SHORT: Duration = Duration::from_millis(300);
 
-async fn rig(settings: impl FnOnce(&mut HttpSettings)) -> (Running, Backend, u16) {
+async fn rig(settings: impl FnOnce(&mut ListenerSettings)) -> (Running, Backend, u16) {
     let backend = Backend::answering("hello").await;
     let port = free_port();
     let plan = Plan::new()

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use gatewright_api::{self as api, config as types};
-use gatewright_ir::{HttpSettings, Network};
+use gatewright_ir::{ListenerSettings, Network};
 
 use super::{Refusal, parse_duration};
 
@@ -93,13 +93,13 @@ impl Config {
             refusals: Box::new([]),
         };
         // Reading the settings once finds what is wrong in them; the planner reads them again when it merges.
-        reduced.settings(&mut HttpSettings::default(), &mut refusals);
+        reduced.settings(&mut ListenerSettings::default(), &mut refusals);
         reduced.refusals = refusals.into();
         reduced
     }
 
     /// Writes what this config states into `settings`; what is wrong goes to `refusals` and leaves the setting as it was.
-    pub fn settings(&self, settings: &mut HttpSettings, refusals: &mut Vec<Refusal>) {
+    pub fn settings(&self, settings: &mut ListenerSettings, refusals: &mut Vec<Refusal>) {
         if let Some(http) = &self.http {
             apply_http(http, settings, refusals);
         }
@@ -146,7 +146,7 @@ fn is_qualified_name(key: &str) -> bool {
     is_word(name, 63, "-_.") && domain.is_none_or(is_domain)
 }
 
-fn apply_http(http: &types::HttpSettings, settings: &mut HttpSettings, refusals: &mut Vec<Refusal>) {
+fn apply_http(http: &types::HttpSettings, settings: &mut ListenerSettings, refusals: &mut Vec<Refusal>) {
     let types::HttpSettings {
         escaped_slashes,
         underscores_in_headers,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatewright_ir::{
-    Entry, Field, GrpcMatch, Host, HostPattern, HttpSettings, Listener, Match, Method, Origin, PathMatch, Pattern,
+    Entry, Field, GrpcMatch, Host, HostPattern, Listener, ListenerSettings, Match, Method, Origin, PathMatch, Pattern,
     Protocol, Rank, Rule, TextMatch, Timeouts, reference::Request,
 };
 use imbl::OrdMap;
@@ -46,7 +46,7 @@ pub(super) fn listener(hosts: OrdMap<HostPattern, Arc<Host>>) -> Listener {
         bind: 80,
         protocol: Protocol::Http,
         hostname: HostPattern::Any,
-        settings: Arc::new(HttpSettings::default()),
+        settings: Arc::new(ListenerSettings::default()),
         hosts,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use gatewright_ir::{Certificate, HostPattern, HttpSettings, Listener, Origin, PrivateKey, Protocol};
+use gatewright_ir::{Certificate, HostPattern, Listener, ListenerSettings, Origin, PrivateKey, Protocol, Termination};
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, SignatureScheme, SupportedProtocolVersion,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -24,6 +24,7 @@ pub(super) fn certificate(names: &[&str]) -> Arc<Certificate> {
         names: names.iter().map(|name| HostPattern::parse(name).unwrap()).collect(),
         chain: vec![made.cert.der().to_vec()],
         key: PrivateKey::new(made.signing_key.serialize_der()),
+        staple: None,
     })
 }
 
@@ -41,11 +42,12 @@ pub(super) fn listener(origin: &str, hostname: &str, certificates: &[&Arc<Certif
         addresses: Vec::new(),
         port: 443,
         bind: 443,
-        protocol: Protocol::Https {
+        protocol: Protocol::Https(Termination {
             certificates: certificates.iter().copied().cloned().collect(),
-        },
+            clients: None,
+        }),
         hostname: HostPattern::parse(hostname).unwrap(),
-        settings: Arc::new(HttpSettings::default()),
+        settings: Arc::new(ListenerSettings::default()),
         hosts: imbl::OrdMap::new(),
     })
 }

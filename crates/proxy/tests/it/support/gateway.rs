@@ -9,8 +9,9 @@ use std::{
 
 use gatewright_ir::{
     Backend, Certificate, Cluster, ClusterId, Endpoint, Endpoints, Entry, Field, Filters, Gateway, HeaderChange, Host,
-    HostPattern, HttpSettings, Listener, Match, Mirror, Origin, PathChange, PathMatch, Pattern, Protocol, Rank,
-    Redirect, Retry, RetryBudget, Rewrite, Rule, Share, Target, TextMatch, Timeouts, Unresolved, UpstreamProtocol,
+    HostPattern, Listener, ListenerSettings, Match, Mirror, Origin, PathChange, PathMatch, Pattern, Protocol, Rank,
+    Redirect, Retry, RetryBudget, Rewrite, Rule, Security, Share, Target, Termination, TextMatch, Timeouts, Unresolved,
+    UpstreamProtocol,
 };
 use imbl::OrdMap;
 
@@ -52,7 +53,14 @@ impl Plan {
     /// Adds a listener for TLS.
     pub(crate) fn https(self, name: &str, port: u16, certificates: &[&Arc<Certificate>]) -> Self {
         let certificates = certificates.iter().copied().cloned().collect();
-        self.listener(name, port, Protocol::Https { certificates })
+        self.listener(
+            name,
+            port,
+            Protocol::Https(Termination {
+                certificates,
+                clients: None,
+            }),
+        )
     }
 
     fn listener(mut self, name: &str, port: u16, protocol: Protocol) -> Self {
@@ -64,7 +72,7 @@ impl Plan {
             bind: port,
             protocol,
             hostname: HostPattern::Any,
-            settings: Arc::new(HttpSettings::default()),
+            settings: Arc::new(ListenerSettings::default()),
             hosts: OrdMap::new(),
         });
         self
@@ -84,7 +92,7 @@ impl Plan {
         self
     }
 
-    pub(crate) fn settings(mut self, change: impl FnOnce(&mut HttpSettings)) -> Self {
+    pub(crate) fn settings(mut self, change: impl FnOnce(&mut ListenerSettings)) -> Self {
         let listener = self.last();
         let mut settings = (*listener.settings).clone();
         change(&mut settings);
@@ -125,13 +133,18 @@ impl Plan {
 
     /// A cluster that speaks HTTP/2.
     pub(crate) fn h2_cluster(self, id: &str, address: SocketAddr) -> Self {
-        self.cluster_of(id, UpstreamProtocol::H2c, Endpoints::Known(vec![Endpoint { address }]))
+        self.cluster_of(
+            id,
+            UpstreamProtocol::Http2,
+            Endpoints::Known(vec![Endpoint { address }]),
+        )
     }
 
     pub(crate) fn cluster_of(mut self, id: &str, protocol: UpstreamProtocol, endpoints: Endpoints) -> Self {
         let cluster = Cluster {
             origin: Origin::new(format!("Service/{id}")),
             protocol,
+            security: Security::Clear,
             endpoints,
             is_by_client: false,
             retry_budget: None,
@@ -169,6 +182,7 @@ impl Plan {
             origin: Origin::new(self.origin),
             generation: self.generation,
             listeners: self.listeners.into_iter().map(Arc::new).collect(),
+            identity: None,
             clusters: self.clusters,
         })
     }

@@ -21,6 +21,7 @@ pub(crate) fn certificate(names: &[&str]) -> Arc<Certificate> {
         names: names.iter().map(|name| HostPattern::parse(name).unwrap()).collect(),
         chain: vec![made.cert.der().to_vec()],
         key: PrivateKey::new(made.signing_key.serialize_der()),
+        staple: None,
     })
 }
 

@@ -11,18 +11,21 @@ fn reduce(spec: &Value) -> Config {
     }
 }
 
-fn settings(spec: &Value) -> HttpSettings {
+fn settings(spec: &Value) -> ListenerSettings {
     let config = reduce(spec);
     assert!(config.refusals.is_empty(), "{:?}", config.refusals);
-    let mut settings = HttpSettings::default();
+    let mut settings = ListenerSettings::default();
     config.settings(&mut settings, &mut Vec::new());
     settings
 }
 
 #[test]
 fn a_config_that_says_nothing_changes_nothing() {
-    assert_eq!(settings(&json!({})), HttpSettings::default());
-    assert_eq!(settings(&json!({"http": {}, "upstream": {}})), HttpSettings::default());
+    assert_eq!(settings(&json!({})), ListenerSettings::default());
+    assert_eq!(
+        settings(&json!({"http": {}, "upstream": {}})),
+        ListenerSettings::default()
+    );
     assert_eq!(reduce(&json!({})).addresses, None);
 }
 
@@ -37,7 +40,7 @@ fn every_setting_arrives() {
         "upstream": {"connectTimeout": "6s", "idleTimeout": "7s", "maxIdle": 8},
     }));
     let seconds = Duration::from_secs;
-    let expected = HttpSettings {
+    let expected = ListenerSettings {
         keep_escaped_slashes: true,
         allow_underscores: true,
         trusted_proxies: vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
@@ -54,6 +57,7 @@ fn every_setting_arrives() {
             idle_timeout: seconds(7),
             max_idle: 8,
         },
+        ..ListenerSettings::default()
     };
     assert_eq!(read, expected);
 }
