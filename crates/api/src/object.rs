@@ -8,8 +8,9 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
-    ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, GrpcRoute, HttpRoute, Namespace, ReferenceGrant,
-    Secret, Service, XBackendTrafficPolicy, meta::ObjectMeta,
+    BackendTlsPolicy, ConfigMap, EndpointSlice, Gateway, GatewayClass, GatewayConfig, GrpcRoute, HttpRoute,
+    ListenerSet, Namespace, ReferenceGrant, Secret, Service, TcpRoute, TlsRoute, UdpRoute, XBackendTrafficPolicy,
+    meta::ObjectMeta,
 };
 
 /// The name of one object: its kind, its namespace (empty for cluster-scoped kinds) and its name.
@@ -139,15 +140,18 @@ impl Object {
 impl Kind {
     /// Whether objects of this kind attach to parents, and show in their status what became of it at each.
     pub fn is_route(self) -> bool {
-        matches!(self, Self::HttpRoute | Self::GrpcRoute)
+        matches!(
+            self,
+            Self::HttpRoute | Self::GrpcRoute | Self::TlsRoute | Self::TcpRoute | Self::UdpRoute
+        )
     }
 
     /// The list in the status to which each controller adds entries of its own, and the field of an entry that says what it
     /// is about. None where the status belongs to one controller.
     pub fn shared_status(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::HttpRoute | Self::GrpcRoute => Some(("parents", "parentRef")),
-            Self::BackendTrafficPolicy => Some(("ancestors", "ancestorRef")),
+            route if route.is_route() => Some(("parents", "parentRef")),
+            Self::BackendTrafficPolicy | Self::BackendTlsPolicy => Some(("ancestors", "ancestorRef")),
             _ => None,
         }
     }
@@ -170,7 +174,12 @@ kinds! {
     Gateway: Gateway, "Gateway", "gateway.networking.k8s.io", ["v1", "v1beta1"], "gateways", namespaced: true;
     HttpRoute: HttpRoute, "HTTPRoute", "gateway.networking.k8s.io", ["v1", "v1beta1"], "httproutes", namespaced: true;
     GrpcRoute: GrpcRoute, "GRPCRoute", "gateway.networking.k8s.io", ["v1"], "grpcroutes", namespaced: true;
+    TlsRoute: TlsRoute, "TLSRoute", "gateway.networking.k8s.io", ["v1", "v1alpha3", "v1alpha2"], "tlsroutes", namespaced: true;
+    TcpRoute: TcpRoute, "TCPRoute", "gateway.networking.k8s.io", ["v1", "v1alpha2"], "tcproutes", namespaced: true;
+    UdpRoute: UdpRoute, "UDPRoute", "gateway.networking.k8s.io", ["v1", "v1alpha2"], "udproutes", namespaced: true;
+    ListenerSet: ListenerSet, "ListenerSet", "gateway.networking.k8s.io", ["v1"], "listenersets", namespaced: true;
     ReferenceGrant: ReferenceGrant, "ReferenceGrant", "gateway.networking.k8s.io", ["v1", "v1beta1"], "referencegrants", namespaced: true;
+    BackendTlsPolicy: BackendTlsPolicy, "BackendTLSPolicy", "gateway.networking.k8s.io", ["v1", "v1alpha3"], "backendtlspolicies", namespaced: true;
     BackendTrafficPolicy: XBackendTrafficPolicy, "XBackendTrafficPolicy", "gateway.networking.x-k8s.io", ["v1alpha1"], "xbackendtrafficpolicies", namespaced: true;
     Service: Service, "Service", "", ["v1"], "services", namespaced: true;
     EndpointSlice: EndpointSlice, "EndpointSlice", "discovery.k8s.io", ["v1"], "endpointslices", namespaced: true;

@@ -4,6 +4,7 @@
 //! types, limits, defaults and cross-field rules from the files beside this one, one per kind. Sources call [`admit`]
 //! on what they read; `check` prints the findings. Nothing here knows files, lines or the plan.
 
+mod backend_tls_policy;
 mod backend_traffic_policy;
 mod check;
 mod code;
@@ -18,6 +19,7 @@ mod gateway_config;
 mod grpc_route;
 mod http_route;
 mod http_route_filters;
+mod listener_set;
 mod metadata;
 pub(crate) mod publish;
 mod reference_grant;
@@ -25,6 +27,7 @@ mod report;
 mod secret;
 mod service;
 mod shape;
+mod stream_route;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -129,6 +132,11 @@ fn shape_of(kind: Kind) -> &'static Shape {
         Kind::Gateway => shape!(crate::Gateway, gateway::facts),
         Kind::HttpRoute => shape!(crate::HttpRoute, http_route::facts),
         Kind::GrpcRoute => shape!(crate::GrpcRoute, grpc_route::facts),
+        Kind::TlsRoute => shape!(crate::TlsRoute, stream_route::tls_facts),
+        Kind::TcpRoute => shape!(crate::TcpRoute, stream_route::facts),
+        Kind::UdpRoute => shape!(crate::UdpRoute, stream_route::facts),
+        Kind::ListenerSet => shape!(crate::ListenerSet, listener_set::facts),
+        Kind::BackendTlsPolicy => shape!(crate::BackendTlsPolicy, backend_tls_policy::facts),
         Kind::ReferenceGrant => shape!(crate::ReferenceGrant, reference_grant::facts),
         Kind::BackendTrafficPolicy => shape!(crate::XBackendTrafficPolicy, backend_traffic_policy::facts),
         Kind::Service => shape!(crate::Service, service::facts),

@@ -117,6 +117,11 @@ impl World {
                 let route = Route::of_grpc(route, &mut self.names);
                 self.put_route(key, RouteKind::Grpc, Some(route));
             }
+            Object::TlsRoute(_)
+            | Object::TcpRoute(_)
+            | Object::UdpRoute(_)
+            | Object::ListenerSet(_)
+            | Object::BackendTlsPolicy(_) => {}
             Object::BackendTrafficPolicy(policy) => {
                 let policy = TrafficPolicy::reduce(policy, &mut self.names);
                 self.put_policy(key, Some(policy));
@@ -179,6 +184,7 @@ impl World {
             Kind::Gateway => self.put_gateway(&key, None),
             Kind::HttpRoute => self.put_route(key, RouteKind::Http, None),
             Kind::GrpcRoute => self.put_route(key, RouteKind::Grpc, None),
+            Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute | Kind::ListenerSet | Kind::BackendTlsPolicy => {}
             Kind::BackendTrafficPolicy => self.put_policy(key, None),
             Kind::ReferenceGrant => {
                 if self.grants.remove(&key) {

@@ -71,24 +71,24 @@ enum Scope {
     Limited,
     /// Everywhere, if we may.
     Everywhere,
-    /// In none: no plan reads it yet, and a cluster has many.
-    Unread,
 }
 
 impl Scope {
     fn of(kind: Kind) -> Self {
         match kind {
-            Kind::HttpRoute | Kind::GrpcRoute => Self::Limited,
+            Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => Self::Limited,
             Kind::GatewayClass
             | Kind::Gateway
             | Kind::Service
             | Kind::EndpointSlice
             | Kind::ReferenceGrant
+            | Kind::ListenerSet
+            | Kind::BackendTlsPolicy
             | Kind::BackendTrafficPolicy
             | Kind::Secret
+            | Kind::ConfigMap
             | Kind::Namespace
             | Kind::GatewayConfig => Self::Everywhere,
-            Kind::ConfigMap => Self::Unread,
         }
     }
 }
@@ -119,7 +119,6 @@ pub fn watch(cluster: &Cluster, settings: WatchSettings) -> Watch {
             definitions: definitions.clone(),
         };
         match Scope::of(kind) {
-            Scope::Unread => {}
             Scope::Limited if !namespaces.is_empty() => {
                 waiting += namespaces.len();
                 for namespace in &namespaces {

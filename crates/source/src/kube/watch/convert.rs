@@ -42,11 +42,15 @@ fn remains(kind: Kind, value: &Value) -> Option<Map<String, Value>> {
     let spec = match kind {
         Kind::GatewayClass => json!({ "controllerName": spec.get("controllerName")? }),
         Kind::Gateway => json!({ "gatewayClassName": spec.get("gatewayClassName")?, "listeners": [] }),
-        Kind::HttpRoute | Kind::GrpcRoute => {
+        Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
             let parents = spec.get("parentRefs").and_then(Value::as_array);
             let parents = parents.into_iter().flatten().filter(|parent| is_readable(parent));
-            json!({ "parentRefs": parents.collect::<Vec<_>>() })
+            json!({ "parentRefs": parents.collect::<Vec<_>>(), "hostnames": [], "rules": [] })
         }
+        Kind::ListenerSet => {
+            json!({ "parentRef": spec.get("parentRef").filter(|parent| is_readable(parent))?, "listeners": [] })
+        }
+        Kind::BackendTlsPolicy => json!({ "targetRefs": targets(spec), "validation": { "hostname": "" } }),
         Kind::BackendTrafficPolicy => json!({ "targetRefs": targets(spec) }),
         Kind::ReferenceGrant
         | Kind::Service
