@@ -1,0 +1,5 @@
+//! Limits, defaults and rules of ListenerSet.
+
+use super::facts::Facts;
+
+pub(super) fn facts(_facts: &mut Facts) {}
