@@ -10,7 +10,7 @@ use gatewright_plan::StatusKey;
 use gatewright_world::{
     ChangeSet, Key, World,
     desired::{Stamps, Status},
-    object::{Gateway, GatewayClass, Meta, Route, TrafficPolicy},
+    object::{Gateway, GatewayClass, ListenerSet, Meta, Route, TlsPolicy, TrafficPolicy},
 };
 use imbl::OrdMap;
 
@@ -36,7 +36,9 @@ pub(crate) enum Declared {
     Class(Arc<GatewayClass>),
     Gateway(Arc<Gateway>),
     Route(Arc<Route>),
+    Set(Arc<ListenerSet>),
     Policy(Arc<TrafficPolicy>),
+    TlsPolicy(Arc<TlsPolicy>),
 }
 
 impl Declared {
@@ -45,7 +47,9 @@ impl Declared {
             Self::Class(class) => class.meta,
             Self::Gateway(gateway) => gateway.meta,
             Self::Route(route) => route.meta,
+            Self::Set(set) => set.meta,
             Self::Policy(policy) => policy.meta,
+            Self::TlsPolicy(policy) => policy.meta,
         }
     }
 }
@@ -80,6 +84,14 @@ impl Board {
                 key.key.clone(),
                 world.route(key).cloned().map(Declared::Route),
             );
+        }
+        for key in &changes.sets {
+            let declared = world.set(key).cloned().map(Declared::Set);
+            self.put(Kind::ListenerSet, key.clone(), declared);
+        }
+        for key in &changes.tls_policies {
+            let declared = world.tls_policy(key).cloned().map(Declared::TlsPolicy);
+            self.put(Kind::BackendTlsPolicy, key.clone(), declared);
         }
         for key in &changes.policies {
             self.put(

@@ -127,7 +127,7 @@ pub(crate) fn everything(
                 (!objects.contains_key(&class))
                     .then(|| Advice::ClassNotFound.finding(format!("GatewayClass {} does not exist", gateway.class)))
             }
-            Declared::Policy(_) => None,
+            Declared::Set(_) | Declared::Policy(_) | Declared::TlsPolicy(_) => None,
             Declared::Route(route) => {
                 parentless(route, shown.status.as_ref(), is_alone).map(|message| Advice::NoParent.finding(message))
             }

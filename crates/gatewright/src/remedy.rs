@@ -34,6 +34,15 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         Reason::Accepted | Reason::Programmed | Reason::ResolvedRefs | Reason::NoConflicts | Reason::DefaultScope => {
             "nothing: all is well"
         }
+        Reason::ConfigurationChanged => "use mode AllowValidOnly as soon as every client has a certificate",
+        Reason::NoValidCACertificate => "mend what ResolvedRefs names; until then nobody gets through",
+        Reason::InvalidCACertificateRef => "declare a ConfigMap with certificates in PEM under ca.crt",
+        Reason::InvalidCACertificateKind => "put the certificates into a ConfigMap and refer to that",
+        Reason::InvalidClientCertificateRef => {
+            "declare a Secret of type kubernetes.io/tls with a tls.crt and a tls.key that fit together"
+        }
+        Reason::NotAllowed => "widen allowedListeners of the Gateway",
+        Reason::ParentNotAccepted => "mend what the conditions of the Gateway name",
         Reason::Pending => "wait a moment; if it stays, look into the log",
         Reason::Invalid => "mend what the other conditions of the object name",
         Reason::InvalidParameters => {
@@ -54,9 +63,9 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         Reason::ProtocolConflict => "give one of the listeners another port",
         Reason::PortUnavailable => "free the port, or give the listener another one",
         Reason::UnsupportedProtocol => {
-            "use HTTP or HTTPS on listeners; http or kubernetes.io/h2c as appProtocol of Services"
+            "use HTTP, HTTPS, TLS, TCP or UDP on listeners; http, https, kubernetes.io/h2c, ws or wss as appProtocol of Services"
         }
-        Reason::InvalidRouteKinds => "name only HTTPRoute in allowedRoutes.kinds, or leave it out",
+        Reason::InvalidRouteKinds => "name only kinds that the message lists in allowedRoutes.kinds, or leave it out",
         Reason::InvalidCertificateRef => {
             "declare a Secret of type kubernetes.io/tls with a tls.crt and a tls.key that fit together"
         }

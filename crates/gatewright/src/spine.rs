@@ -7,7 +7,10 @@
 mod feed;
 mod report;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use gatewright_ir::Fact;
 use gatewright_plan::{PlanSettings, Planner};
@@ -30,6 +33,9 @@ use feed::Input;
 
 /// Facts that follow from a plan are planned in before anything is shown; so many times, for they settle at once.
 const MOST_ROUNDS: usize = 4;
+
+/// How long the world goes without being told the time.
+const LONGEST_HOUR: Duration = Duration::from_hours(1);
 
 /// The owner of world and planner.
 pub(crate) struct Spine {
@@ -82,14 +88,15 @@ impl Spine {
     pub(crate) async fn run(mut self, mut facts: UnboundedReceiver<Fact>, course: Course) {
         let Course { leave, stop } = course;
         loop {
+            let boundary = self.tell_time();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 () = leave.asked.cancelled(), if !leave.told.is_cancelled() => self.world.set_leaving(),
                 Some(fact) = facts.recv() => self.observe(fact),
                 Some(input) = self.feed.next() => self.take(input),
-                // Neither the proxy nor the source can say anything any more.
-                else => break,
+                // A certificate begins or ceases to be valid.
+                () = tokio::time::sleep(boundary) => {}
             }
             while let Some(input) = self.feed.waiting() {
                 self.take(input);
@@ -105,6 +112,15 @@ impl Spine {
         if let Feed::Cluster(link) = self.feed {
             link.close().await;
         }
+    }
+
+    /// Tells the world what time it is, and says how long that answer will do.
+    fn tell_time(&mut self) -> Duration {
+        let now = Timestamp::now();
+        let boundary = self.world.set_time(now.as_second());
+        let left = boundary.map(|at| u64::try_from(at.saturating_sub(now.as_second())).unwrap_or(0));
+        // Clocks are set, so it is asked now and then in any case.
+        Duration::from_secs(left.unwrap_or(u64::MAX)).min(LONGEST_HOUR)
     }
 
     fn take(&mut self, input: Input) {

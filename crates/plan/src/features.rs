@@ -5,14 +5,17 @@
 
 /// In alphabetical order, as the specification demands; at most 64.
 ///
-/// Left out: `BackendTLSPolicy` and `BackendTLSPolicySANValidation`, `GatewayBackendClientCertificate`,
-/// `GatewayFrontendClientCertificateValidation` and its insecure fallback (no TLS to backends and no client certificates
-/// yet), `ListenerSet`, everything of TLSRoute, TCPRoute and UDPRoute, and everything of a mesh, which this is not.
+/// Left out: everything of a mesh, which this is not.
 pub(crate) const SUPPORTED: &[&str] = &[
+    "BackendTLSPolicy",
+    "BackendTLSPolicySANValidation",
     "GRPCRoute",
     "GRPCRouteNamedRouteRule",
     "Gateway",
     "GatewayAddressEmpty",
+    "GatewayBackendClientCertificate",
+    "GatewayFrontendClientCertificateValidation",
+    "GatewayFrontendClientCertificateValidationInsecureFallback",
     "GatewayHTTPListenerIsolation",
     "GatewayHTTPSListenerDetectMisdirectedRequests",
     "GatewayInfrastructurePropagation",
@@ -45,7 +48,13 @@ pub(crate) const SUPPORTED: &[&str] = &[
     "HTTPRouteRetryBackendTimeout",
     "HTTPRouteRetryConnectionError",
     "HTTPRouteSchemeRedirect",
+    "ListenerSet",
     "ReferenceGrant",
+    "TCPRoute",
+    "TLSRoute",
+    "TLSRouteModeMixed",
+    "TLSRouteModeTerminate",
+    "UDPRoute",
 ];
 
 #[cfg(test)]

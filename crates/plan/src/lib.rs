@@ -4,6 +4,7 @@
 //! the changed objects and computes that again, nothing else. The result equals planning from scratch; a property test
 //! says so. There is no I/O, no clock and no error here: what is wrong with an object becomes a condition on it.
 
+mod authorities;
 mod class;
 mod cluster;
 mod features;

@@ -5,6 +5,7 @@
 //! frames, addresses, routes, clusters, then IR, owned objects and status of every Gateway that was touched.
 
 mod finish;
+mod policies;
 mod read;
 mod routes;
 
@@ -16,7 +17,7 @@ use gatewright_api::Kind;
 use gatewright_ir::{ClusterId, Gateway, Origin, Text};
 use gatewright_world::{
     ChangeSet, Index, Key, World,
-    desired::{Owned, OwnedName, PolicyStatus, Status},
+    desired::{Owned, OwnedName, PolicyStatus, SetStatus, Status},
     object::RouteKey,
     origin,
 };
@@ -37,8 +38,10 @@ pub struct Planner {
     classes: BTreeMap<Text, ClassPlan>,
     gateways: Gateways,
     routes: AHashMap<RouteKey, RoutePlan>,
-    /// What policies show; those that have nothing to do with our Gateways are not here.
-    policies: BTreeMap<Key, PolicyStatus>,
+    /// What ListenerSets show whose Gateways are ours.
+    sets: BTreeMap<Key, SetStatus>,
+    /// What policies show, by kind; those that have nothing to do with our Gateways are not here.
+    policies: BTreeMap<StatusKey, PolicyStatus>,
     clusters: AHashMap<ClusterId, ClusterPlan>,
     service_clusters: Index<Key, ClusterId>,
     ir: OrdMap<Origin, Arc<Gateway>>,
@@ -104,6 +107,7 @@ impl Planner {
             classes: BTreeMap::new(),
             gateways: Gateways::default(),
             routes: AHashMap::new(),
+            sets: BTreeMap::new(),
             policies: BTreeMap::new(),
             clusters: AHashMap::new(),
             service_clusters: Index::default(),
@@ -129,15 +133,25 @@ impl Planner {
         }
         self.update_clusters(world, changes, &mut work);
         self.update_policies(world, changes, &mut work);
-        self.touch_observed(changes, &mut work);
-        self.finish(world, work)
+        self.touch_observed(world, changes, &mut work);
+        self.finish(world, changes, work)
     }
 
     /// Touches the Gateways about which something new was observed.
-    fn touch_observed(&self, changes: &ChangeSet, work: &mut Work) {
+    fn touch_observed(&self, world: &World, changes: &ChangeSet, work: &mut Work) {
         for fact in &changes.facts {
-            if let Some((name, _)) = origin::parse(fact) {
-                work.touch(&Key::new(name.namespace, name.name));
+            let Some((name, _)) = origin::parse(fact) else {
+                continue;
+            };
+            let key = Key::new(name.namespace, name.name);
+            match name.kind {
+                // One that is gone has nothing to show.
+                Kind::ListenerSet => {
+                    if let Some(gateway) = world.set(&key).and_then(|set| set.gateway.as_ref()) {
+                        work.touch(gateway);
+                    }
+                }
+                _ => work.touch(&key),
             }
         }
         for gateway in &changes.entries {
@@ -208,6 +222,11 @@ impl Planner {
         }
         for namespace in &changes.grants {
             gateways.extend(world.foreign_gateways(namespace).cloned());
+        }
+        // Whether a Gateway takes a ListenerSet may depend on the labels of its namespace.
+        for namespace in &changes.namespaces {
+            let sets = world.sets_in(namespace);
+            gateways.extend(sets.filter_map(|(_, set)| set.gateway.clone()));
         }
         gateways
     }

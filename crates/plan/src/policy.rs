@@ -11,7 +11,7 @@ use gatewright_world::{
 };
 
 /// Kubernetes shows no more of them.
-const MOST_ANCESTORS: usize = 16;
+pub(crate) const MOST_ANCESTORS: usize = 16;
 
 /// How many retries a Service may get: what the oldest policy for it says, if that can be honoured.
 pub(crate) fn budget(world: &World, service: &Key) -> Option<RetryBudget> {

@@ -14,6 +14,7 @@ use gatewright_world::{
     object::{ParentRef, Refusal, RefusalCause, Route, RouteKey},
 };
 
+pub(crate) use attach::is_allowed;
 pub(crate) use backends::BackendUse;
 
 use crate::{
@@ -148,7 +149,7 @@ fn default_parent(gateway: &Key) -> ParentRef {
     }
 }
 
-/// The parents that are Gateways of ours: those that are named, then the default ones if the route asks for them. Those that
+/// The parents that are Gateways of ours, or ListenerSets that add to one: those that are named, then the default ones if the route asks for them. Those that
 /// do not exist are noted in the status.
 fn ours<'a>(
     world: &World,
@@ -159,15 +160,27 @@ fn ours<'a>(
 ) -> Vec<(ParentRef, &'a Frame, Key)> {
     let mut parents = Vec::new();
     let mut dangling = Vec::new();
-    for parent in route.parents.iter().filter(|parent| parent.is_gateway()) {
-        let namespace = parent.namespace.as_ref().unwrap_or(&key.namespace);
-        let gateway = Key {
-            namespace: namespace.clone(),
-            name: parent.name.clone(),
+    for parent in &route.parents {
+        let named = parent.key(&key.namespace);
+        let gateway = if parent.is_gateway() {
+            named
+        } else if parent.is_listener_set() {
+            match world.set(&named) {
+                Some(set) => match &set.gateway {
+                    Some(gateway) => gateway.clone(),
+                    None => continue,
+                },
+                None => {
+                    dangling.push(parent.clone());
+                    continue;
+                }
+            }
+        } else {
+            continue;
         };
         match frames.frame(&gateway) {
             Some(frame) => parents.push((parent.clone(), frame, gateway)),
-            None if world.gateway(&gateway).is_none() => dangling.push(parent.clone()),
+            None if parent.is_gateway() && world.gateway(&gateway).is_none() => dangling.push(parent.clone()),
             None => {}
         }
     }
@@ -175,7 +188,7 @@ fn ours<'a>(
     if route.uses_defaults {
         for gateway in world.default_gateways() {
             let is_named = |(parent, _, named): &(ParentRef, &Frame, Key)| {
-                named == gateway && parent.section.is_none() && parent.port.is_none()
+                named == gateway && parent.is_gateway() && parent.section.is_none() && parent.port.is_none()
             };
             if let Some(frame) = frames.frame(gateway)
                 && parents.len() < MOST_PARENTS

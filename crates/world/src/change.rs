@@ -15,10 +15,14 @@ pub struct ChangeSet {
     pub gateways: BTreeSet<Key>,
     /// Routes of every kind.
     pub routes: BTreeSet<RouteKey>,
-    /// Services whose ports or type changed.
+    /// Services whose ports or type changed, or how TLS is spoken to them.
     pub services: BTreeSet<Key>,
+    /// ListenerSets. Their Gateways are among the changed ones.
+    pub sets: BTreeSet<Key>,
     /// XBackendTrafficPolicies.
     pub policies: BTreeSet<Key>,
+    /// BackendTLSPolicies, and those whose authorities changed. Their Services are among the changed ones.
+    pub tls_policies: BTreeSet<Key>,
     /// Services whose endpoints changed, or a policy for them.
     pub endpoints: BTreeSet<Key>,
     /// Secrets.

@@ -11,5 +11,6 @@ pub use condition::{Condition, ConditionKind, Reason, State};
 pub use owned::{Owned, OwnedBody, OwnedKind, OwnedName};
 pub use render::{Stamps, render};
 pub use status::{
-    Address, ClassStatus, GatewayStatus, ListenerStatus, ParentStatus, PolicyStatus, RouteStatus, Scope, Status,
+    Address, ClassStatus, GatewayStatus, ListenerStatus, ParentStatus, PolicyStatus, RouteStatus, Scope, SetStatus,
+    Status,
 };

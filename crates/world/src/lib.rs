@@ -20,4 +20,4 @@ pub use grants::Grants;
 pub use index::Index;
 pub use key::{Interner, Key};
 pub use replica::{Encoded, ListenerFact, Replica, ReplicaError};
-pub use world::{ConfigStanding, World};
+pub use world::{ConfigStanding, Validity, World};

@@ -3,6 +3,7 @@
 //! One file per kind holds the reduced type and the reduction. A reduction never fails: what cannot be understood becomes
 //! a [`Refusal`] that the planner turns into a condition.
 
+mod authorities;
 mod class;
 mod config;
 mod entry;
@@ -11,27 +12,34 @@ mod gateway;
 mod grant;
 mod grpc_route;
 mod http_route;
+mod listener;
+mod listener_set;
 mod policy;
+mod reference;
 mod route;
 mod secret;
 mod selector;
 mod service;
 mod session;
 mod slice;
+mod stream_route;
+mod tls_policy;
 
 use std::{borrow::Cow, time::Duration};
 
 use gatewright_api::meta::ObjectMeta;
 use gatewright_ir::Text;
 
+pub use authorities::{Authorities, AuthorityProblem};
 pub use class::{GatewayClass, ParametersRef};
 pub use config::{Config, ConfigSection};
 pub use entry::EntryService;
-pub use gateway::{
-    AddressRequest, AllowedNamespaces, Gateway, Infrastructure, Listener, ListenerProtocol, RouteKindRef, SecretRef,
-};
+pub use gateway::{AddressRequest, Frontend, FrontendValidation, Gateway, Infrastructure};
 pub use grant::{GrantFrom, GrantTo, ReferenceGrant};
+pub use listener::{AllowedNamespaces, Listener, ListenerProtocol, RouteKindRef};
+pub use listener_set::ListenerSet;
 pub use policy::TrafficPolicy;
+pub use reference::ObjectRef;
 pub use route::{
     AuthRef, BackendRef, MirrorRef, ParentRef, Route, RouteFilters, RouteKey, RouteKind, RouteRule, ServiceRef,
     SessionPersistence,
@@ -40,6 +48,7 @@ pub use secret::{Secret, TlsMaterial, TlsProblem};
 pub use selector::Selector;
 pub use service::{AppProtocol, Service, ServicePort};
 pub use slice::{EndpointSlice, Hints, SliceEndpoint, SlicePort};
+pub use tls_policy::{TlsPolicy, TlsTarget};
 
 /// What every object's status and every tie-break needs of its metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,14 +12,9 @@ pub fn object(kind: Kind, key: &Key) -> Origin {
     Origin::new(format!("{kind}/{}/{}", key.namespace, key.name))
 }
 
-/// The origin of a listener of a Gateway.
-pub fn listener(gateway: &Key, name: &str) -> Origin {
-    Origin::new(format!(
-        "{}/{}/{}/{name}",
-        Kind::Gateway,
-        gateway.namespace,
-        gateway.name
-    ))
+/// The origin of a listener of a Gateway or a ListenerSet.
+pub fn listener(kind: Kind, key: &Key, name: &str) -> Origin {
+    Origin::new(format!("{kind}/{}/{}/{name}", key.namespace, key.name))
 }
 
 /// The object that an origin stands for, and the listener's name if it stands for one.
@@ -38,7 +33,7 @@ mod tests {
     #[test]
     fn an_origin_leads_back_to_its_object() {
         let key = Key::new("shop", "front");
-        let (name, section) = parse(&listener(&key, "https")).unwrap();
+        let (name, section) = parse(&listener(Kind::Gateway, &key, "https")).unwrap();
         assert_eq!(
             (name.to_string().as_str(), section.as_deref()),
             ("Gateway shop/front", Some("https"))

@@ -12,7 +12,7 @@ use gatewright_ir::Text;
 
 use crate::{
     Key, World,
-    object::{Config, Secret, Service},
+    object::{Authorities, Config, Secret, Service},
 };
 
 /// Who refers.
@@ -91,6 +91,13 @@ impl Referent for Secret {
     const KIND: Kind = Kind::Secret;
     fn find<'a>(world: &'a World, key: &Key) -> Option<&'a Self> {
         world.secrets.get(key)
+    }
+}
+
+impl Referent for Authorities {
+    const KIND: Kind = Kind::ConfigMap;
+    fn find<'a>(world: &'a World, key: &Key) -> Option<&'a Self> {
+        world.config_maps.get(key)
     }
 }
 

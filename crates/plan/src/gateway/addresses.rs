@@ -11,7 +11,7 @@ use std::{
 };
 
 use ahash::AHashMap;
-use gatewright_ir::ListenerState;
+use gatewright_ir::{ListenerState, Port};
 use gatewright_world::{Key, World};
 
 use super::{Entry, Frame, targets};
@@ -22,16 +22,16 @@ pub(crate) struct Assignment {
     /// Its addresses.
     pub(crate) addresses: Vec<IpAddr>,
     /// Ports that another Gateway has there.
-    pub(crate) taken: BTreeMap<u16, Key>,
+    pub(crate) taken: BTreeMap<Port, Key>,
     /// The ports to bind for its own, if it is reached through a Service.
-    pub(crate) targets: Option<BTreeMap<u16, u16>>,
+    pub(crate) targets: Option<BTreeMap<Port, u16>>,
 }
 
 impl Assignment {
     /// The port to bind for a port of the Gateway, if there is one.
-    pub(crate) fn bind(&self, port: u16) -> Option<u16> {
+    pub(crate) fn bind(&self, port: Port) -> Option<u16> {
         match &self.targets {
-            None => Some(port).filter(|port| !self.taken.contains_key(port)),
+            None => Some(port.number).filter(|_| !self.taken.contains_key(&port)),
             Some(targets) => targets.get(&port).copied(),
         }
     }
@@ -46,7 +46,7 @@ pub(crate) fn assign<'a>(
     frames.sort_by_key(|(key, frame)| (frame.created, *key));
     let is_balanced = |frame: &Frame| matches!(frame.entry, Entry::LoadBalancer(_));
     let (balanced, frames): (Vec<_>, Vec<_>) = frames.into_iter().partition(|(_, frame)| is_balanced(frame));
-    let mut bound: AHashMap<u16, Vec<(IpAddr, &Key)>> = AHashMap::new();
+    let mut bound: AHashMap<Port, Vec<(IpAddr, &Key)>> = AHashMap::new();
     let mut assignments = BTreeMap::new();
     if !balanced.is_empty() {
         let declared = frames.iter().flat_map(|(_, frame)| frame.ports()).collect();
@@ -64,24 +64,28 @@ pub(crate) fn assign<'a>(
         // These are bound on every address of the host, so nobody else can have them.
         for (key, _) in &balanced {
             let targets = assignments.get(*key).and_then(|assignment| assignment.targets.as_ref());
-            for target in targets.into_iter().flat_map(BTreeMap::values) {
+            for (port, target) in targets.into_iter().flatten() {
+                let taken = Port {
+                    number: *target,
+                    ..*port
+                };
                 bound
-                    .entry(*target)
+                    .entry(taken)
                     .or_default()
                     .extend(addresses.iter().map(|address| (*address, *key)));
             }
         }
     }
     for (key, frame) in frames {
-        let mut ports: Vec<u16> = frame
+        let mut ports: Vec<Port> = frame
             .listeners
             .iter()
             .filter(|listener| listener.is_servable())
-            .map(|one| one.declared.port)
+            .filter_map(|one| one.declared.door())
             .collect();
         ports.sort_unstable();
         ports.dedup();
-        let owner = |address: IpAddr, port: u16| {
+        let owner = |address: IpAddr, port: Port| {
             let owners = bound.get(&port).into_iter().flatten();
             owners
                 .filter(|(other, _)| overlap(*other, address))

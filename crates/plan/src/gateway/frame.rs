@@ -3,15 +3,19 @@
 use std::{borrow::Cow, collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use gatewright_api::Kind;
-use gatewright_ir::{Certificate, ListenerSettings, Origin, Text};
+use gatewright_ir::{Certificate, ClientValidation, ListenerSettings, Origin, Port, Text};
 use gatewright_world::{
     Key, World,
     desired::Reason,
-    object::{Gateway, Infrastructure, Listener, ListenerProtocol},
+    object::{Gateway, Infrastructure, Listener},
     origin,
 };
 
-use super::{Entry, config, listeners};
+use super::{
+    Entry,
+    certificates::{self, Known},
+    config, listeners,
+};
 use crate::{PlanSettings, class::ClassPlan};
 
 /// Something that is not as it should be.
@@ -50,11 +54,18 @@ pub(crate) struct Frame {
     /// Whether it takes routes that ask for default Gateways.
     pub(crate) is_default: bool,
     pub(crate) http: Arc<ListenerSettings>,
+    /// The certificate for backends.
+    pub(crate) identity: Option<Arc<Certificate>>,
+    /// Whether it asks for one, and what is wrong with it.
+    pub(crate) identity_trouble: Option<Option<Trouble>>,
+    /// Whether clients without a valid certificate are let in where one is asked for.
+    pub(crate) has_insecure_fallback: bool,
     pub(crate) entry: Entry,
     pub(crate) infrastructure: Option<Arc<Infrastructure>>,
     /// Addresses it must have, all of them; empty means one of the pool, or whichever its Service is given.
     pub(crate) fixed: Vec<IpAddr>,
     pub(crate) pool: Vec<IpAddr>,
+    /// Its own, then those of the ListenerSets that it allows.
     pub(crate) listeners: Vec<ListenerFrame>,
 }
 
@@ -62,6 +73,8 @@ pub(crate) struct Frame {
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerFrame {
     pub(crate) origin: Origin,
+    /// The ListenerSet that it stands in; none for the Gateway's own.
+    pub(crate) set: Option<Key>,
     pub(crate) declared: Arc<Listener>,
     /// The kinds of routes that can attach.
     pub(crate) kinds: Vec<&'static str>,
@@ -74,13 +87,26 @@ pub(crate) struct ListenerFrame {
     /// Another TLS listener on the port that answers for some of the same names.
     pub(crate) overlapping: Option<Text>,
     pub(crate) certificates: Vec<Arc<Certificate>>,
+    /// Which clients may connect; absent means all.
+    pub(crate) clients: Option<Arc<ClientValidation>>,
 }
 
 impl ListenerFrame {
     /// Whether it could be opened, addresses apart.
     pub(crate) fn is_servable(&self) -> bool {
-        let needs_certificate = self.declared.protocol == ListenerProtocol::Https;
+        let needs_certificate = self.declared.protocol.terminates_tls();
         self.refused.is_none() && !(needs_certificate && self.certificates.is_empty())
+    }
+
+    /// Whether clients that ask for its names must be turned away, where its port is open for others: they are its clients
+    /// and nobody else's.
+    pub(crate) fn is_sealed(&self) -> bool {
+        !self.is_servable() && !self.is_conflicted && self.declared.protocol.begins_with_tls()
+    }
+
+    /// The namespace of the object it stands in.
+    pub(crate) fn namespace<'a>(&'a self, frame: &'a Frame) -> &'a Text {
+        self.set.as_ref().map_or(&frame.namespace, |set| &set.namespace)
     }
 }
 
@@ -92,17 +118,27 @@ impl Frame {
 
     /// The ports of all listeners that could ever be opened, each once, in order. Also of those that cannot be opened now: a
     /// certificate that is missing for a moment must cost nobody a port or an address.
-    pub(crate) fn ports(&self) -> BTreeSet<u16> {
-        let listeners = self.listeners.iter().map(|listener| &listener.declared);
-        let spoken = listeners.filter(|listener| !matches!(listener.protocol, ListenerProtocol::Other(_)));
-        spoken.map(|listener| listener.port).filter(|port| *port != 0).collect()
+    pub(crate) fn ports(&self) -> BTreeSet<Port> {
+        let listeners = self.listeners.iter();
+        listeners.filter_map(|listener| listener.declared.door()).collect()
     }
 
     /// The listeners on a port.
-    pub(crate) fn listeners_on(&self, port: u16) -> impl Iterator<Item = &ListenerFrame> {
+    pub(crate) fn listeners_on(&self, port: Port) -> impl Iterator<Item = &ListenerFrame> {
         self.listeners
             .iter()
-            .filter(move |listener| listener.declared.port == port)
+            .filter(move |listener| listener.declared.door() == Some(port))
+    }
+
+    /// The Gateway's own listeners, each with its position.
+    pub(crate) fn own_listeners(&self) -> impl Iterator<Item = (usize, &ListenerFrame)> {
+        self.listeners_of(None)
+    }
+
+    /// The listeners of a ListenerSet, or the Gateway's own, each with its position.
+    pub(crate) fn listeners_of(&self, set: Option<&Key>) -> impl Iterator<Item = (usize, &ListenerFrame)> {
+        let listeners = self.listeners.iter().enumerate();
+        listeners.filter(move |(_, listener)| listener.set.as_ref() == set)
     }
 
     /// Whether routes attach to this frame just as to that one. Whether the Gateway or a listener is accepted makes no
@@ -110,7 +146,8 @@ impl Frame {
     pub(crate) fn attaches_like(&self, other: &Self) -> bool {
         let same = |(left, right): (&ListenerFrame, &ListenerFrame)| {
             let (a, b) = (&left.declared, &right.declared);
-            a.name == b.name
+            left.set == right.set
+                && a.name == b.name
                 && a.port == b.port
                 && a.protocol == b.protocol
                 && a.hostname == b.hostname
@@ -140,12 +177,29 @@ pub(crate) fn build(
         verdict: Verdict::Served(None),
         is_default: gateway.is_default,
         http: Arc::default(),
+        identity: None,
+        identity_trouble: None,
+        has_insecure_fallback: gateway.frontend.has_fallback(),
         entry: Entry::Unknown,
         infrastructure: gateway.infrastructure.clone(),
         fixed: Vec::new(),
         pool: settings.host_addresses.clone(),
         listeners: listeners::build(world, key, gateway, previous),
     };
+    if let Some(reference) = &gateway.identity {
+        let asking = certificates::Asking {
+            world,
+            kind: Kind::Gateway,
+            namespace: &key.namespace,
+            invalid: Reason::InvalidClientCertificateRef,
+        };
+        let (identity, trouble) = match certificates::resolve(&asking, reference) {
+            Ok((identity, trouble)) => (Some(Known::of(previous).share(identity)), trouble),
+            Err(trouble) => (None, Some(trouble)),
+        };
+        frame.identity = identity;
+        frame.identity_trouble = Some(trouble);
+    }
     frame.verdict = match judge(world, settings, key, gateway, class, &mut frame) {
         Ok(trouble) => Verdict::Served(trouble),
         Err(trouble) => Verdict::Refused(trouble),

@@ -1,64 +1,150 @@
-//! Listeners: what they can serve, whether they clash, and their certificates.
+//! Listeners of a Gateway and of the ListenerSets that add to it: what they can serve, and what they refer to.
 
 use std::sync::Arc;
 
-use ahash::AHashMap;
 use gatewright_api::{GATEWAY_GROUP, Kind};
-use gatewright_ir::{Certificate, Text};
+use gatewright_ir::{Certificate, ClientValidation, Text};
 use gatewright_world::{
     Key, World,
     desired::Reason,
-    object::{Gateway, Listener, ListenerProtocol, Secret, SecretRef},
+    object::{FrontendValidation, Gateway, Listener, ListenerProtocol},
     origin,
-    resolve::{Granted, Reference, Referrer, Refused},
 };
 
-use super::{Frame, ListenerFrame, Trouble};
+use super::{
+    Frame, ListenerFrame, Trouble,
+    certificates::{self, Known},
+    conflicts,
+};
+use crate::{
+    authorities::{self, Asking},
+    route::is_allowed,
+};
 
-/// The kinds of routes that HTTP and HTTPS listeners take.
-const HTTP_KINDS: &[&str] = &["HTTPRoute", "GRPCRoute"];
+/// The kinds of routes that listeners take, by what they speak.
+fn supported_kinds(protocol: &ListenerProtocol) -> &'static [&'static str] {
+    match protocol {
+        ListenerProtocol::Http | ListenerProtocol::Https => &["HTTPRoute", "GRPCRoute"],
+        // What was in TLS is a connection like any other.
+        ListenerProtocol::Tls => &["TLSRoute", "TCPRoute"],
+        ListenerProtocol::Passthrough => &["TLSRoute"],
+        ListenerProtocol::Tcp => &["TCPRoute"],
+        ListenerProtocol::Udp => &["UDPRoute"],
+        ListenerProtocol::Other(_) => &[],
+    }
+}
 
+/// The listeners of a Gateway, then those of the ListenerSets that it allows, in the order in which they count.
 pub(super) fn build(world: &World, key: &Key, gateway: &Gateway, previous: Option<&Frame>) -> Vec<ListenerFrame> {
-    let known: Vec<&Arc<Certificate>> = previous
-        .into_iter()
-        .flat_map(|frame| &frame.listeners)
-        .flat_map(|listener| &listener.certificates)
-        .collect();
-    let mut frames: Vec<ListenerFrame> = gateway
-        .listeners
-        .iter()
-        .map(|listener| build_one(world, key, listener, &known))
-        .collect();
-    mark_conflicts(&mut frames);
-    mark_overlaps(&mut frames);
+    let builder = Builder {
+        world,
+        gateway_key: key,
+        gateway,
+        known: Known::of(previous),
+        validations: previous
+            .into_iter()
+            .flat_map(|frame| &frame.listeners)
+            .filter_map(|listener| listener.clients.as_ref())
+            .collect(),
+    };
+    let own = gateway.listeners.iter();
+    let mut frames: Vec<ListenerFrame> = own.map(|listener| builder.build(listener, None)).collect();
+    let own = frames.len();
+    for (set, declared) in world.sets_of_gateway(key) {
+        if allows_set(world, key, gateway, set) && declared.refusals.is_empty() {
+            frames.extend(
+                declared
+                    .listeners
+                    .iter()
+                    .map(|listener| builder.build(listener, Some(set))),
+            );
+        }
+    }
+    conflicts::mark(&mut frames, own);
+    conflicts::mark_overlaps(&mut frames);
     frames
 }
 
-fn build_one(world: &World, key: &Key, listener: &Arc<Listener>, known: &[&Arc<Certificate>]) -> ListenerFrame {
-    let supported: &[&'static str] = match &listener.protocol {
-        ListenerProtocol::Http | ListenerProtocol::Https => HTTP_KINDS,
-        ListenerProtocol::Other(_) => &[],
-    };
-    let (kinds, mut unresolved) = route_kinds(listener, supported);
-    let refused = match &listener.protocol {
-        ListenerProtocol::Other(name) => Some(Trouble::new(
-            Reason::UnsupportedProtocol,
-            format!("protocol {name} is not supported; use HTTP or HTTPS"),
-        )),
-        ListenerProtocol::Http | ListenerProtocol::Https => listener.refusals.first().map(|refusal| {
-            Trouble::new(
-                Reason::UnsupportedValue,
-                format!("{}: {}", refusal.field, refusal.message),
-            )
-        }),
-    };
-    let mut certificates = Vec::new();
-    if listener.protocol == ListenerProtocol::Https {
+/// Whether a Gateway lets a ListenerSet add to it.
+pub(super) fn allows_set(world: &World, key: &Key, gateway: &Gateway, set: &Key) -> bool {
+    is_allowed(world, &gateway.allowed_sets, &key.namespace, &set.namespace)
+}
+
+struct Builder<'a> {
+    world: &'a World,
+    gateway_key: &'a Key,
+    gateway: &'a Gateway,
+    known: Known<'a>,
+    validations: Vec<&'a Arc<ClientValidation>>,
+}
+
+impl Builder<'_> {
+    fn build(&self, listener: &Arc<Listener>, set: Option<&Key>) -> ListenerFrame {
+        let (kind, owner) = match set {
+            Some(set) => (Kind::ListenerSet, set),
+            None => (Kind::Gateway, self.gateway_key),
+        };
+        let (kinds, mut unresolved) = route_kinds(listener, supported_kinds(&listener.protocol));
+        let mut refused = match &listener.protocol {
+            ListenerProtocol::Other(name) => Some(Trouble::new(
+                Reason::UnsupportedProtocol,
+                format!("protocol {name} is not supported; use HTTP, HTTPS, TLS, TCP or UDP"),
+            )),
+            _ => listener.refusals.first().map(|refusal| {
+                Trouble::new(
+                    Reason::UnsupportedValue,
+                    format!("{}: {}", refusal.field, refusal.message),
+                )
+            }),
+        };
+        let mut certificates = Vec::new();
+        if listener.protocol.terminates_tls() {
+            certificates = self.certificates(listener, kind, &owner.namespace, &mut unresolved);
+        }
+        let validation = self.gateway.frontend.on(listener.port);
+        let mut clients = None;
+        if let (ListenerProtocol::Https, Some(validation)) = (&listener.protocol, validation) {
+            clients = self.clients(validation, &mut unresolved);
+            if clients.is_none() {
+                let message = "no authority is left that could say who a client is; the listener stays closed";
+                refused.get_or_insert(Trouble::new(Reason::NoValidCACertificate, message));
+            }
+        }
+        ListenerFrame {
+            origin: origin::listener(kind, owner, &listener.name),
+            set: set.cloned(),
+            declared: listener.clone(),
+            kinds,
+            refused,
+            is_conflicted: false,
+            unresolved,
+            overlapping: None,
+            certificates,
+            clients,
+        }
+    }
+
+    fn certificates(
+        &self,
+        listener: &Listener,
+        kind: Kind,
+        namespace: &Text,
+        unresolved: &mut Option<Trouble>,
+    ) -> Vec<Arc<Certificate>> {
+        let mut certificates = Vec::new();
         for reference in &listener.certificates {
-            match certificate(world, key, reference) {
-                Ok(certificate) => {
-                    let shared = known.iter().find(|known| ****known == certificate);
-                    certificates.push(shared.map_or_else(|| Arc::new(certificate), |known| Arc::clone(known)));
+            let asking = certificates::Asking {
+                world: self.world,
+                kind,
+                namespace,
+                invalid: Reason::InvalidCertificateRef,
+            };
+            match certificates::resolve(&asking, reference) {
+                Ok((certificate, trouble)) => {
+                    certificates.push(self.known.share(certificate));
+                    if let Some(trouble) = trouble {
+                        unresolved.get_or_insert(trouble);
+                    }
                 }
                 Err(trouble) => {
                     unresolved.get_or_insert(trouble);
@@ -66,19 +152,40 @@ fn build_one(world: &World, key: &Key, listener: &Arc<Listener>, known: &[&Arc<C
             }
         }
         if listener.certificates.is_empty() {
-            let message = "an HTTPS listener needs a certificate; name a Secret in tls.certificateRefs";
+            let message = format!(
+                "a listener of protocol {} needs a certificate; name a Secret in tls.certificateRefs",
+                listener.protocol.as_str()
+            );
             unresolved.get_or_insert(Trouble::new(Reason::InvalidCertificateRef, message));
         }
+        certificates
     }
-    ListenerFrame {
-        origin: origin::listener(key, &listener.name),
-        declared: listener.clone(),
-        kinds,
-        refused,
-        is_conflicted: false,
-        unresolved,
-        overlapping: None,
-        certificates,
+
+    /// Which clients may connect; none if nobody could be known.
+    fn clients(
+        &self,
+        validation: &FrontendValidation,
+        unresolved: &mut Option<Trouble>,
+    ) -> Option<Arc<ClientValidation>> {
+        let asking = Asking {
+            world: self.world,
+            kind: Kind::Gateway,
+            namespace: &self.gateway_key.namespace,
+            wrong_kind: Reason::InvalidCACertificateKind,
+        };
+        let (authorities, trouble) = authorities::resolve(&asking, &validation.authorities);
+        if let Some(trouble) = trouble {
+            unresolved.get_or_insert(trouble);
+        }
+        if authorities.is_empty() {
+            return None;
+        }
+        let made = ClientValidation {
+            authorities,
+            is_optional: validation.is_optional,
+        };
+        let known = self.validations.iter().find(|known| ****known == made);
+        Some(known.map_or_else(|| Arc::new(made), |known| Arc::clone(known)))
     }
 }
 
@@ -114,112 +221,4 @@ fn route_kinds(listener: &Listener, supported: &[&'static str]) -> (Vec<&'static
         }
     }
     (kinds, trouble)
-}
-
-fn certificate(world: &World, key: &Key, reference: &SecretRef) -> Result<Certificate, Trouble> {
-    let SecretRef {
-        group,
-        kind,
-        namespace,
-        name,
-    } = reference;
-    let shown = format!("{}/{name}", namespace.as_ref().unwrap_or(&key.namespace));
-    let from = Referrer::Namespaced(Kind::Gateway, &key.namespace);
-    let to = Reference {
-        group,
-        kind,
-        namespace: namespace.as_ref(),
-        name,
-    };
-    let granted: Granted<Secret> = world.resolve(from, to).map_err(|refused| match refused {
-        Refused::InvalidKind => Trouble::new(
-            Reason::InvalidCertificateRef,
-            format!("a certificate must be a Secret of the core group, not a {kind} of group {group:?}"),
-        ),
-        Refused::NotPermitted => Trouble::new(
-            Reason::RefNotPermitted,
-            format!(
-                "no ReferenceGrant in the namespace of Secret {shown} lets Gateways of namespace {} use it",
-                key.namespace
-            ),
-        ),
-        Refused::NotFound => Trouble::new(Reason::InvalidCertificateRef, format!("Secret {shown} does not exist")),
-    })?;
-    let tls = world.read(&granted).map(|secret| &secret.tls);
-    match tls {
-        Some(Ok(material)) => Ok(Certificate {
-            origin: origin::object(Kind::Secret, granted.key()),
-            names: material.names.clone(),
-            chain: material.chain.clone(),
-            key: material.key.clone(),
-            staple: None,
-        }),
-        Some(Err(problem)) => Err(Trouble::new(
-            Reason::InvalidCertificateRef,
-            format!("Secret {shown} cannot be used: {problem}"),
-        )),
-        None => Err(Trouble::new(
-            Reason::InvalidCertificateRef,
-            format!("Secret {shown} does not exist"),
-        )),
-    }
-}
-
-/// Marks every listener that clashes with another of the same Gateway. The specification forbids to pick a winner, also
-/// when one of them is refused for another reason. Protocols that are not spoken here clash with nothing.
-fn mark_conflicts(frames: &mut [ListenerFrame]) {
-    let mut ports: AHashMap<u16, Vec<usize>> = AHashMap::new();
-    for (index, frame) in frames.iter().enumerate() {
-        if !matches!(frame.declared.protocol, ListenerProtocol::Other(_)) {
-            ports.entry(frame.declared.port).or_default().push(index);
-        }
-    }
-    let mut conflicts: Vec<(usize, Trouble)> = Vec::new();
-    for (port, indexes) in ports {
-        let listeners = || {
-            indexes
-                .iter()
-                .filter_map(|index| Some((*index, &frames.get(*index)?.declared)))
-        };
-        for (index, own) in listeners() {
-            let others = || listeners().filter(|(other, _)| *other != index);
-            if let Some((_, other)) = others().find(|(_, other)| other.protocol != own.protocol) {
-                let message = format!(
-                    "listener {} speaks another protocol on port {port}; give one of them another port",
-                    other.name
-                );
-                conflicts.push((index, Trouble::new(Reason::ProtocolConflict, message)));
-            } else if let Some((_, other)) = others().find(|(_, other)| other.hostname == own.hostname) {
-                let message = format!(
-                    "listener {} has the same hostname on port {port}; give one of them another hostname or port",
-                    other.name
-                );
-                conflicts.push((index, Trouble::new(Reason::HostnameConflict, message)));
-            }
-        }
-    }
-    for (index, trouble) in conflicts {
-        if let Some(frame) = frames.get_mut(index) {
-            frame.refused = Some(trouble);
-            frame.is_conflicted = true;
-        }
-    }
-}
-
-/// Marks the TLS listeners on one port whose hostnames have names in common, each with the first that it overlaps with.
-fn mark_overlaps(frames: &mut [ListenerFrame]) {
-    let served = |frame: &&ListenerFrame| frame.refused.is_none() && frame.declared.protocol == ListenerProtocol::Https;
-    let overlaps: Vec<Option<Text>> = frames
-        .iter()
-        .map(|frame| {
-            let own = served(&frame).then_some(&frame.declared)?;
-            let others = frames.iter().filter(served).map(|other| &other.declared);
-            let mut others = others.filter(|other| other.port == own.port && other.name != own.name);
-            let other = others.find(|other| other.hostname.intersect(&own.hostname).is_some())?;
-            Some(other.name.clone())
-        })
-        .collect();
-    for (frame, overlapping) in frames.iter_mut().zip(overlaps) {
-        frame.overlapping = overlapping;
-    }
 }

@@ -31,7 +31,9 @@ pub(super) fn progress(
     listener: &ListenerFrame,
     assignment: Option<&Assignment>,
 ) -> Progress {
-    let port = listener.declared.port;
+    let Some(port) = listener.declared.door() else {
+        return Progress::Pending;
+    };
     let is_balanced = matches!(frame.entry, Entry::LoadBalancer(_));
     if let Some(owner) = assignment.and_then(|assignment| assignment.taken.get(&port)) {
         let message = format!("port {port} is taken by the older Gateway {owner}; use another port or address");
@@ -55,7 +57,9 @@ pub(super) fn progress(
             of_gateway: Reason::NoResources,
         });
     }
-    let bind = assignment.and_then(|assignment| assignment.bind(port)).unwrap_or(port);
+    let bind = assignment
+        .and_then(|assignment| assignment.bind(port))
+        .unwrap_or(port.number);
     // The port may change without a new generation, with the settings of its class.
     let is_open = |fact: &ListenerFact| {
         fact.generation == frame.generation

@@ -8,7 +8,9 @@ use gatewright_api::config::{ExternalTrafficPolicy, ServiceType};
 use gatewright_ir::ListenerState;
 use gatewright_world::{
     Key, Replica, World,
-    desired::{Address, Condition, ConditionKind, GatewayStatus, OwnedName, Reason, owned::service_name},
+    desired::{
+        Address, Condition, ConditionKind, GatewayStatus, ListenerStatus, OwnedName, Reason, owned::service_name,
+    },
 };
 
 use super::{
@@ -29,10 +31,9 @@ pub(crate) fn status(
     table: &Table,
     assignment: Option<&Assignment>,
     owned: &[OwnedName],
+    attached_sets: u32,
 ) -> GatewayStatus {
-    let listeners = frame.listeners.iter().enumerate();
-    let listeners =
-        listeners.map(|(index, listener)| listener_status(world, frame, listener, table.attached(index), assignment));
+    let listeners = listener_statuses(world, frame, None, table, assignment);
     let mut addresses = match &frame.entry {
         // A Service that is kept for better times leads nowhere, and sockets that are still open are about to close.
         _ if !frame.is_served() => Vec::new(),
@@ -51,12 +52,41 @@ pub(crate) fn status(
             "Gateway has default scope All",
         ));
     }
+    if let Some(trouble) = &frame.identity_trouble {
+        let kind = ConditionKind::ResolvedRefs;
+        conditions.push(match trouble {
+            Some(trouble) => Condition::fails(kind, trouble.reason, trouble.message.clone()),
+            None => Condition::holds(kind, Reason::ResolvedRefs, "All references are resolved"),
+        });
+    }
+    if frame.has_insecure_fallback {
+        conditions.push(Condition::holds(
+            ConditionKind::InsecureFrontendValidationMode,
+            Reason::ConfigurationChanged,
+            "Clients are let in without a valid certificate (AllowInsecureFallback)",
+        ));
+    }
     GatewayStatus {
         generation: frame.generation,
         addresses,
+        attached_sets,
         conditions,
-        listeners: listeners.collect(),
+        listeners,
     }
+}
+
+/// What the listeners of a ListenerSet show, or the Gateway's own.
+pub(super) fn listener_statuses(
+    world: &World,
+    frame: &Frame,
+    set: Option<&Key>,
+    table: &Table,
+    assignment: Option<&Assignment>,
+) -> Vec<ListenerStatus> {
+    let listeners = frame.listeners_of(set);
+    let statuses =
+        listeners.map(|(index, listener)| listener_status(world, frame, listener, table.attached(index), assignment));
+    statuses.collect()
 }
 
 /// The addresses on which replicas listen.
@@ -99,8 +129,8 @@ fn accepted(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> Co
                     Progress::Failed(failed) if failed.trouble.reason == Reason::PortUnavailable);
                 listener.is_servable() && !is_unavailable
             };
-            let (valid, invalid): (Vec<&ListenerFrame>, Vec<&ListenerFrame>) =
-                frame.listeners.iter().partition(is_valid);
+            let own = frame.own_listeners().map(|(_, listener)| listener);
+            let (valid, invalid): (Vec<&ListenerFrame>, Vec<&ListenerFrame>) = own.partition(is_valid);
             let message = || match valid.as_slice() {
                 [] => format!("no listener is valid; the conditions of {} say why", listed(&invalid)),
                 valid => format!(
@@ -111,7 +141,7 @@ fn accepted(world: &World, frame: &Frame, assignment: Option<&Assignment>) -> Co
             };
             if invalid.is_empty() {
                 Condition::holds(kind, Reason::Accepted, "The Gateway is valid")
-            } else if frame.listeners.iter().any(ListenerFrame::is_servable) {
+            } else if frame.own_listeners().any(|(_, listener)| listener.is_servable()) {
                 Condition::holds(kind, Reason::ListenersNotValid, message())
             } else {
                 Condition::fails(kind, Reason::ListenersNotValid, message())
@@ -142,8 +172,8 @@ fn programmed(
     if let Verdict::Refused(_) = frame.verdict {
         return Condition::fails(kind, Reason::Invalid, "The Gateway is not accepted");
     }
-    let servable = frame.listeners.iter().filter(|listener| listener.is_servable());
-    let servable: Vec<&ListenerFrame> = servable.collect();
+    let own = frame.own_listeners().map(|(_, listener)| listener);
+    let servable: Vec<&ListenerFrame> = own.filter(|listener| listener.is_servable()).collect();
     if servable.is_empty() {
         return Condition::fails(kind, Reason::Invalid, "No listener can be served");
     }

@@ -85,9 +85,12 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
         .iter()
         .zip(&table.listeners)
         .filter_map(|(listener, table)| {
+            let port = listener.declared.door()?;
+            // One that is sealed does not open a port, it is only there where the port is open.
+            let is_open = || frame.listeners_on(port).any(ListenerFrame::is_servable);
             let bind = assignment
-                .bind(listener.declared.port)
-                .filter(|_| listener.is_servable())?;
+                .bind(port)
+                .filter(|_| listener.is_servable() || (listener.is_sealed() && is_open()))?;
             let made = emit_listener(frame, listener, table, assignment, bind);
             let known = previous
                 .into_iter()
@@ -102,7 +105,7 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
         origin: frame.origin.clone(),
         generation: frame.generation,
         listeners: listeners.collect(),
-        identity: None,
+        identity: frame.identity.clone(),
         clusters: table.clusters.clone(),
     }
 }
@@ -120,16 +123,28 @@ fn emit_listener(
         addresses: assignment.addresses.clone(),
         port: listener.declared.port,
         bind,
-        protocol: match listener.declared.protocol {
-            ListenerProtocol::Https => Protocol::Https(Termination {
-                certificates: listener.certificates.clone(),
-                clients: None,
-            }),
-            ListenerProtocol::Http | ListenerProtocol::Other(_) => Protocol::Http,
-        },
+        protocol: protocol(listener),
         hostname: listener.declared.hostname.clone(),
         settings: frame.http.clone(),
         hosts: table.hosts.clone(),
+    }
+}
+
+fn protocol(listener: &ListenerFrame) -> Protocol {
+    if listener.is_sealed() {
+        return Protocol::Https(Termination::default());
+    }
+    let termination = || Termination {
+        certificates: listener.certificates.clone(),
+        clients: listener.clients.clone(),
+    };
+    match listener.declared.protocol {
+        ListenerProtocol::Https => Protocol::Https(termination()),
+        ListenerProtocol::Tls => Protocol::Tls(termination()),
+        ListenerProtocol::Passthrough => Protocol::Passthrough,
+        ListenerProtocol::Tcp => Protocol::Tcp,
+        ListenerProtocol::Udp => Protocol::Udp,
+        ListenerProtocol::Http | ListenerProtocol::Other(_) => Protocol::Http,
     }
 }
 

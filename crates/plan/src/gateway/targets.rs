@@ -10,7 +10,7 @@ use std::{
 };
 
 use ahash::{AHashMap, AHashSet};
-use gatewright_ir::ListenerState;
+use gatewright_ir::{ListenerState, Port, Transport};
 use gatewright_world::{Key, World};
 
 use super::Frame;
@@ -22,8 +22,8 @@ pub(super) const RANGE: Range<u16> = 20_000..30_000;
 pub(super) fn share_out(
     world: &World,
     frames: &[(&Key, &Frame)],
-    mut avoid: BTreeSet<u16>,
-) -> BTreeMap<Key, BTreeMap<u16, u16>> {
+    mut avoid: BTreeSet<Port>,
+) -> BTreeMap<Key, BTreeMap<Port, u16>> {
     let mut shares = Shares::default();
     shares.take_written(world, frames);
     // Before a Service was written, or after somebody deleted it.
@@ -38,17 +38,22 @@ pub(super) fn share_out(
     }
     // Not what a Service that is about to be changed or deleted still leads to: its clients would come to a stranger.
     for entry in world.entries() {
-        avoid.extend(entry.targets.iter().map(|(_, target)| *target));
+        let targets = entry.targets.iter();
+        avoid.extend(targets.map(|(port, target)| at(*port, *target)));
     }
-    let fresh = RANGE.filter(|port| !avoid.contains(port));
-    // Better those than none.
-    let mut free = fresh.chain(RANGE.filter(|port| avoid.contains(port)));
-    for (index, (_, frame)) in frames.iter().enumerate() {
-        for port in frame.ports() {
-            if !shares.has(index, port)
-                && let Some(target) = free.find(|target| !shares.used.contains(target))
-            {
-                shares.give(index, port, target);
+    // Each transport has numbers of its own; each is looked through once.
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let number = |number| Port { number, transport };
+        let fresh = RANGE.filter(|target| !avoid.contains(&number(*target)));
+        // Better those than none.
+        let mut free = fresh.chain(RANGE.filter(|target| avoid.contains(&number(*target))));
+        for (index, (_, frame)) in frames.iter().enumerate() {
+            for port in frame.ports().into_iter().filter(|port| port.transport == transport) {
+                if !shares.has(index, port)
+                    && let Some(target) = free.find(|target| !shares.used.contains(&number(*target)))
+                {
+                    shares.give(index, port, target);
+                }
             }
         }
     }
@@ -57,37 +62,38 @@ pub(super) fn share_out(
         .collect()
 }
 
+/// The port with this number, of the same transport.
+fn at(port: Port, number: u16) -> Port {
+    Port { number, ..port }
+}
+
 /// What has been given so far, by the position of the Gateway.
 #[derive(Default)]
 struct Shares {
-    given: AHashMap<usize, BTreeMap<u16, u16>>,
-    used: AHashSet<u16>,
+    given: AHashMap<usize, BTreeMap<Port, u16>>,
+    used: AHashSet<Port>,
 }
 
 impl Shares {
-    fn has(&self, index: usize, port: u16) -> bool {
+    fn has(&self, index: usize, port: Port) -> bool {
         self.given.get(&index).is_some_and(|ports| ports.contains_key(&port))
     }
 
     /// Gives a target to a port, if the one is free and the other has none.
-    fn give(&mut self, index: usize, port: u16, target: u16) {
-        if !self.has(index, port) && RANGE.contains(&target) && self.used.insert(target) {
+    fn give(&mut self, index: usize, port: Port, target: u16) {
+        if !self.has(index, port) && RANGE.contains(&target) && self.used.insert(at(port, target)) {
             self.given.entry(index).or_default().insert(port, target);
         }
     }
 
     /// Gives what is written in the Services.
     fn take_written(&mut self, world: &World, frames: &[(&Key, &Frame)]) {
-        let mut claims: BTreeMap<u16, Vec<(usize, u16)>> = BTreeMap::new();
+        let mut claims: BTreeMap<Port, Vec<(usize, Port)>> = BTreeMap::new();
         for (index, (key, frame)) in frames.iter().enumerate() {
             let Some(entry) = world.entry(key) else { continue };
             let ports = frame.ports();
-            let mut last = None;
             for (port, target) in entry.targets.iter().filter(|(port, _)| ports.contains(port)) {
-                // TCP and UDP may share a port; the targets come in order.
-                if last.replace(port) != Some(port) {
-                    claims.entry(*target).or_default().push((index, *port));
-                }
+                claims.entry(at(*port, *target)).or_default().push((index, *port));
             }
         }
         for (target, claimants) in claims {
@@ -100,22 +106,21 @@ impl Shares {
                 several => several.iter().find(|(index, _)| listens(*index)).or(several.first()),
             };
             if let Some((index, port)) = choice {
-                self.give(*index, *port, target);
+                self.give(*index, *port, target.number);
             }
         }
     }
 }
 
 /// Whether any replica listens on this port for the Gateway.
-fn is_bound(world: &World, frame: &Frame, target: u16) -> bool {
-    frame
-        .ports()
-        .into_iter()
-        .any(|port| bound(world, frame, port).contains(&target))
+fn is_bound(world: &World, frame: &Frame, target: Port) -> bool {
+    let ports = frame.ports().into_iter();
+    let mut ports = ports.filter(|port| port.transport == target.transport);
+    ports.any(|port| bound(world, frame, port).contains(&target.number))
 }
 
 /// The ports on which replicas listen for a port of a Gateway.
-fn bound(world: &World, frame: &Frame, port: u16) -> BTreeSet<u16> {
+fn bound(world: &World, frame: &Frame, port: Port) -> BTreeSet<u16> {
     let facts = frame
         .listeners_on(port)
         .flat_map(|listener| world.instances(&listener.origin));

@@ -1,12 +1,12 @@
 //! The last step of an update: IR, owned objects and status of every Gateway that was touched.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatewright_api::Kind;
 use gatewright_ir::Gateway;
 use gatewright_world::{
-    Key, World,
-    desired::{OwnedName, Status},
+    ChangeSet, Key, World,
+    desired::{OwnedName, SetStatus, Status},
     origin,
 };
 
@@ -15,7 +15,8 @@ use crate::{Delta, StatusKey, gateway};
 
 impl Planner {
     /// Makes IR, owned objects and status of every touched Gateway.
-    pub(super) fn finish(&mut self, world: &World, mut work: Work) -> Delta {
+    pub(super) fn finish(&mut self, world: &World, changes: &ChangeSet, mut work: Work) -> Delta {
+        let mut sets = changes.sets.clone();
         for key in &work.moved {
             self.update_kept(world, key, &mut work.delta);
         }
@@ -26,6 +27,8 @@ impl Planner {
             }
         }
         for key in work.touched {
+            let own_sets = world.sets_of_gateway(&key);
+            sets.extend(own_sets.iter().map(|(key, _)| (*key).clone()));
             if work.moved.contains(&key) {
                 self.update_owned(world, &key, &mut work.delta);
             }
@@ -65,10 +68,34 @@ impl Planner {
                 }
                 None => work.delta.gateways_changed |= self.ir.remove(&origin).is_some(),
             }
-            let computed = Status::Gateway(gateway::status(world, &key, frame, table, assignment.as_ref(), owned));
+            let mut attached_sets = 0;
+            // A plan is there because its Gateway is.
+            let declared = world.gateway(&key);
+            for ((set_key, set), declared) in own_sets.iter().zip(declared.into_iter().cycle()) {
+                let (shown, is_attached) = gateway::set_status(
+                    world,
+                    (&key, declared),
+                    (set_key, set),
+                    frame,
+                    table,
+                    assignment.as_ref(),
+                );
+                attached_sets += u32::from(is_attached);
+                sets.remove(*set_key);
+                show_set(&mut self.sets, set_key, Some(shown), &mut work.delta);
+            }
+            let computed = gateway::status(world, &key, frame, table, assignment.as_ref(), owned, attached_sets);
+            let computed = Status::Gateway(computed);
             if status.as_deref() != Some(&computed) {
                 *status = Some(Arc::new(computed.clone()));
                 work.delta.statuses.push((target, Some(computed)));
+            }
+        }
+        // Those that are left are gone, or their Gateway is not ours.
+        for key in sets {
+            let gateway = world.set(&key).and_then(|set| set.gateway.as_ref());
+            if gateway.is_none_or(|gateway| !self.gateways.plans.contains_key(gateway)) {
+                show_set(&mut self.sets, &key, None, &mut work.delta);
             }
         }
         work.delta
@@ -122,6 +149,22 @@ impl Planner {
     }
 }
 
+/// Notes what a ListenerSet shows, if it is something else than before.
+fn show_set(shown: &mut BTreeMap<Key, SetStatus>, key: &Key, status: Option<SetStatus>, delta: &mut Delta) {
+    if shown.get(key) == status.as_ref() {
+        return;
+    }
+    let target = StatusKey {
+        kind: Kind::ListenerSet,
+        key: key.clone(),
+    };
+    delta.statuses.push((target, status.clone().map(Status::ListenerSet)));
+    match status {
+        Some(status) => shown.insert(key.clone(), status),
+        None => shown.remove(key),
+    };
+}
+
 /// Whether two snapshots are the same, told by pointers: what did not change is shared.
 fn is_same_gateway(left: &Gateway, right: &Gateway) -> bool {
     left.generation == right.generation
@@ -131,5 +174,9 @@ fn is_same_gateway(left: &Gateway, right: &Gateway) -> bool {
             .iter()
             .zip(&right.listeners)
             .all(|(left, right)| Arc::ptr_eq(left, right))
+        && match (&left.identity, &right.identity) {
+            (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+            (left, right) => left.is_none() && right.is_none(),
+        }
         && (left.clusters.ptr_eq(&right.clusters) || (left.clusters.is_empty() && right.clusters.is_empty()))
 }

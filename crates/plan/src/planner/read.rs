@@ -29,7 +29,10 @@ impl Planner {
                 .get(&key.name)
                 .map(|plan| Status::GatewayClass(plan.status.clone())),
             Kind::Gateway => self.gateways.plans.get(key)?.status.as_deref().cloned(),
-            Kind::BackendTrafficPolicy => self.policies.get(key).cloned().map(Status::Policy),
+            Kind::ListenerSet => self.sets.get(key).cloned().map(Status::ListenerSet),
+            Kind::BackendTrafficPolicy | Kind::BackendTlsPolicy => {
+                self.policies.get(target).cloned().map(Status::Policy)
+            }
             kind => {
                 let kind = RouteKind::ALL.iter().copied().find(|route| route.kind() == *kind)?;
                 let key = key.clone();
@@ -57,12 +60,11 @@ impl Planner {
             .map(|route| (route.kind.kind(), route.key.clone()))
             .collect();
         routes.sort();
-        let policies = self
-            .policies
-            .keys()
-            .map(|key| (Kind::BackendTrafficPolicy, key.clone()));
+        let policies = self.policies.keys().map(|target| (target.kind, target.key.clone()));
+        let sets = self.sets.keys().map(|key| (Kind::ListenerSet, key.clone()));
         let keys = classes
             .chain(gateways)
+            .chain(sets)
             .chain(routes)
             .chain(policies)
             .map(|(kind, key)| StatusKey { kind, key });

@@ -2,18 +2,17 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use gatewright_api::Kind;
 use gatewright_ir::{Cluster, ClusterId, UpstreamProtocol};
 use gatewright_world::{
     ChangeSet, Key, World,
     desired::Status,
-    object::{RouteKey, Service, TrafficPolicy},
+    object::{RouteKey, Service},
     resolve::Granted,
 };
 
 use super::{Planner, Work};
 use crate::{
-    StatusKey, cluster, policy,
+    StatusKey, cluster,
     route::{self, RoutePlan},
 };
 
@@ -25,7 +24,7 @@ pub(super) struct ClusterPlan {
     port: u16,
     protocol: UpstreamProtocol,
     /// The Gateways it serves, each with the number of routes that need it there.
-    users: Vec<(Key, u32)>,
+    pub(super) users: Vec<(Key, u32)>,
 }
 
 impl Planner {
@@ -42,6 +41,9 @@ impl Planner {
             if !self.gateways.plans.contains_key(gateway) {
                 routes.extend(world.routes_of_gateway(gateway).cloned());
             }
+        }
+        for set in &changes.sets {
+            routes.extend(world.routes_of_set(set).cloned());
         }
         for service in &changes.services {
             routes.extend(world.routes_of_service(service).cloned());
@@ -223,52 +225,6 @@ impl Planner {
                 }
             }
         }
-    }
-}
-
-impl Planner {
-    /// Finds out anew what policies show that changed, or whose Services other Gateways use now.
-    pub(super) fn update_policies(&mut self, world: &World, changes: &ChangeSet, work: &mut Work) {
-        let mut affected = changes.policies.clone();
-        let services = work.services.iter().chain(&changes.endpoints).chain(&changes.services);
-        for service in services {
-            let policies = world.policies_of_service(service);
-            affected.extend(policies.into_iter().map(|(key, _)| key.clone()));
-        }
-        for key in affected {
-            let status = world.policy(&key).and_then(|declared| {
-                let gateways = self.gateways_of_policy(&key, declared);
-                (!gateways.is_empty()).then(|| policy::status(world, &key, declared, gateways))
-            });
-            if self.policies.get(&key) == status.as_ref() {
-                continue;
-            }
-            let target = StatusKey {
-                kind: Kind::BackendTrafficPolicy,
-                key: key.clone(),
-            };
-            work.delta.statuses.push((target, status.clone().map(Status::Policy)));
-            match status {
-                Some(status) => self.policies.insert(key, status),
-                None => self.policies.remove(&key),
-            };
-        }
-    }
-
-    fn gateways_of_policy(&self, key: &Key, policy: &TrafficPolicy) -> Vec<Key> {
-        let services = policy.services.iter().map(|name| Key {
-            namespace: key.namespace.clone(),
-            name: name.clone(),
-        });
-        let mut gateways = BTreeSet::new();
-        for service in services {
-            let clusters = self
-                .service_clusters
-                .get(&service)
-                .filter_map(|id| self.clusters.get(id));
-            gateways.extend(clusters.flat_map(|cluster| cluster.users.iter().map(|(user, _)| user.clone())));
-        }
-        gateways.into_iter().collect()
     }
 }
 

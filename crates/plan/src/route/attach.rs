@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use gatewright_ir::HostPattern;
+use gatewright_ir::{HostPattern, Text};
 use gatewright_world::{
     Key, World,
     desired::Reason,
@@ -22,11 +22,13 @@ pub(super) fn to_parent(
     route: &Route,
     parent: &ParentRef,
 ) -> Result<Vec<(usize, Vec<HostPattern>)>, Trouble> {
+    let set = parent.is_listener_set().then(|| parent.key(&key.namespace));
     let is_meant = |listener: &ListenerFrame| {
-        parent
-            .section
-            .as_ref()
-            .is_none_or(|section| *section == listener.declared.name)
+        listener.set == set
+            && parent
+                .section
+                .as_ref()
+                .is_none_or(|section| *section == listener.declared.name)
             && parent.port.is_none_or(|port| port == listener.declared.port)
     };
     let meant: Vec<(usize, &ListenerFrame)> = frame
@@ -36,7 +38,8 @@ pub(super) fn to_parent(
         .filter(|(_, listener)| is_meant(listener))
         .collect();
     if meant.is_empty() {
-        return Err(Trouble::new(Reason::NoMatchingParent, no_such_listener(frame, parent)));
+        let message = no_such_listener(frame, parent, set.as_ref());
+        return Err(Trouble::new(Reason::NoMatchingParent, message));
     }
     let allowed: Vec<(usize, &ListenerFrame)> = meant
         .into_iter()
@@ -44,9 +47,8 @@ pub(super) fn to_parent(
         .collect();
     if allowed.is_empty() {
         let message = format!(
-            "no listener of Gateway {}/{} lets {}s of namespace {} attach; see its allowedRoutes and supportedKinds",
-            frame.namespace,
-            parent.name,
+            "no listener of {} lets {}s of namespace {} attach; see its allowedRoutes and supportedKinds",
+            shown(frame, parent, set.as_ref()),
             route.kind.kind(),
             key.namespace
         );
@@ -59,49 +61,70 @@ pub(super) fn to_parent(
         .collect();
     if attached.is_empty() {
         let message = format!(
-            "no listener of Gateway {}/{} answers for a hostname of this route; let their hostnames intersect",
-            frame.namespace, parent.name
+            "no listener of {} answers for a hostname of this route; let their hostnames intersect",
+            shown(frame, parent, set.as_ref())
         );
         return Err(Trouble::new(Reason::NoMatchingListenerHostname, message));
     }
     Ok(attached)
 }
 
-fn no_such_listener(frame: &Frame, parent: &ParentRef) -> String {
+/// The parent, for people.
+fn shown(frame: &Frame, parent: &ParentRef, set: Option<&Key>) -> String {
+    match set {
+        Some(set) => format!("ListenerSet {set}"),
+        None => format!("Gateway {}/{}", frame.namespace, parent.name),
+    }
+}
+
+fn no_such_listener(frame: &Frame, parent: &ParentRef, set: Option<&Key>) -> String {
     let wanted = match (&parent.section, parent.port) {
         (Some(section), Some(port)) => format!(" {section} on port {port}"),
         (Some(section), None) => format!(" {section}"),
         (None, Some(port)) => format!(" on port {port}"),
         (None, None) => String::new(),
     };
-    let there = frame.listeners.iter().map(|listener| &listener.declared);
+    let own: Vec<&ListenerFrame> = frame
+        .listeners
+        .iter()
+        .filter(|listener| listener.set.as_ref() == set)
+        .collect();
+    let there = own.iter().map(|listener| &listener.declared);
     let there = there.map(|listener| format!("{} on port {}", listener.name, listener.port));
     // At most a handful: a Gateway may have 64 listeners.
     let there: Vec<String> = there.take(5).collect();
-    let rest = if frame.listeners.len() > there.len() {
-        " and more"
-    } else {
-        ""
-    };
+    let rest = if own.len() > there.len() { " and more" } else { "" };
+    let shown = shown(frame, parent, set);
     if there.is_empty() {
-        return format!("Gateway {}/{} has no listeners", frame.namespace, parent.name);
+        return match set {
+            Some(_) => format!("{shown} has no listeners, or its Gateway does not take them"),
+            None => format!("{shown} has no listeners"),
+        };
     }
     let there = there.join(", ");
-    format!(
-        "Gateway {}/{} has no listener{wanted}; it has {there}{rest}",
-        frame.namespace, parent.name
-    )
+    format!("{shown} has no listener{wanted}; it has {there}{rest}")
 }
 
 fn allows(world: &World, frame: &Frame, listener: &ListenerFrame, route: &Route, key: &Key) -> bool {
     listener.kinds.contains(&route.kind.kind().as_str())
-        && match &listener.declared.namespaces {
-            AllowedNamespaces::All => true,
-            AllowedNamespaces::Same => frame.namespace == key.namespace,
-            AllowedNamespaces::Selected(selector) => {
-                selector.selects(world.namespace_labels(&key.namespace).unwrap_or(&BTreeMap::new()))
-            }
+        && is_allowed(
+            world,
+            &listener.declared.namespaces,
+            listener.namespace(frame),
+            &key.namespace,
+        )
+}
+
+/// Whether those of a namespace may attach to what is in another.
+pub(crate) fn is_allowed(world: &World, allowed: &AllowedNamespaces, own: &Text, namespace: &Text) -> bool {
+    match allowed {
+        AllowedNamespaces::None => false,
+        AllowedNamespaces::All => true,
+        AllowedNamespaces::Same => own == namespace,
+        AllowedNamespaces::Selected(selector) => {
+            selector.selects(world.namespace_labels(namespace).unwrap_or(&BTreeMap::new()))
         }
+    }
 }
 
 /// The hosts that a route serves on a listener: those of its own that the listener answers for, or the listener's if it

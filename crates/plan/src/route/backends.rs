@@ -9,7 +9,7 @@ use gatewright_world::{
 };
 
 use crate::{
-    cluster::{self, Traffic},
+    cluster::{self, Traffic, Unspoken},
     gateway::Trouble,
 };
 
@@ -90,15 +90,21 @@ impl Resolver<'_> {
             .world
             .read(&service)
             .ok_or_else(|| not_found(format!("Service {shown} does not exist")))?;
-        let port = declared.port(number);
+        let wanted = traffic.port(number);
+        let port = declared.port(wanted);
         if port.is_none() && declared.external_name.is_none() {
-            return Err(not_found(format!("Service {shown} has no port {number}")));
+            return Err(not_found(format!("Service {shown} has no port {wanted}")));
         }
-        let protocol = cluster::protocol(port.map(|port| &port.protocol), traffic).map_err(|protocol| {
-            let message = match traffic {
-                Traffic::Http => format!("port {number} of Service {shown} speaks {protocol}, which is not supported"),
-                Traffic::Grpc => {
+        let protocol = cluster::protocol(self.world, service.key(), port, traffic).map_err(|unspoken| {
+            let message = match (unspoken, traffic) {
+                (Unspoken::NoPolicy, _) => format!(
+                    "port {number} of Service {shown} speaks HTTPS; a BackendTLSPolicy must say how it is known"
+                ),
+                (Unspoken::Protocol(protocol), Traffic::Grpc) => {
                     format!("port {number} of Service {shown} speaks {protocol}, over which gRPC cannot go")
+                }
+                (Unspoken::Protocol(protocol), _) => {
+                    format!("port {number} of Service {shown} speaks {protocol}, which is not supported")
                 }
             };
             let trouble = Trouble::new(Reason::UnsupportedProtocol, message);

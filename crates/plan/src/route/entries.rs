@@ -38,6 +38,8 @@ pub(super) fn make(
         traffic: match key.kind {
             RouteKind::Http => Traffic::Http,
             RouteKind::Grpc => Traffic::Grpc,
+            RouteKind::Tls | RouteKind::Tcp => Traffic::Stream,
+            RouteKind::Udp => Traffic::Datagram,
         },
         references: Resolver {
             world,

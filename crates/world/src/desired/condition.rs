@@ -45,7 +45,9 @@ impl Condition {
             ConditionKind::Conflicted | ConditionKind::PartiallyInvalid => State::False,
             ConditionKind::Accepted | ConditionKind::Programmed | ConditionKind::ResolvedRefs => State::True,
             // Worth knowing, and nothing to mend: requests are told apart all the same.
-            ConditionKind::OverlappingTlsConfig | ConditionKind::DefaultGateway => return false,
+            ConditionKind::OverlappingTlsConfig
+            | ConditionKind::DefaultGateway
+            | ConditionKind::InsecureFrontendValidationMode => return false,
         };
         self.state != is_good || self.reason == Reason::ListenersNotValid
     }
@@ -68,6 +70,8 @@ pub enum ConditionKind {
     OverlappingTlsConfig,
     /// A Gateway takes routes that ask for default Gateways. Stands only where it holds.
     DefaultGateway,
+    /// A Gateway lets clients in that show no valid certificate where one is asked for. Stands only where it holds.
+    InsecureFrontendValidationMode,
 }
 
 /// Whether a condition holds.
@@ -89,6 +93,7 @@ impl ConditionKind {
         Self::PartiallyInvalid,
         Self::OverlappingTlsConfig,
         Self::DefaultGateway,
+        Self::InsecureFrontendValidationMode,
     ];
 
     /// The type as it stands in Kubernetes.
@@ -101,6 +106,7 @@ impl ConditionKind {
             Self::PartiallyInvalid => "PartiallyInvalid",
             Self::OverlappingTlsConfig => "OverlappingTLSConfig",
             Self::DefaultGateway => "DefaultGateway",
+            Self::InsecureFrontendValidationMode => "InsecureFrontendValidationMode",
         }
     }
 }
@@ -151,6 +157,7 @@ reasons! {
     Pending = "GW2004", "No data plane has taken the configuration over yet.";
     Invalid = "GW2005", "The object is not served, because something it depends on is not valid.";
     DefaultScope = "GW2006", "The Gateway takes routes that ask for default Gateways.";
+    ConfigurationChanged = "GW2007", "A setting of the Gateway weakens what protects it; it is in force as declared.";
     InvalidParameters = "GW2010", "The GatewayConfig that is named does not exist or cannot be honoured.";
     ListenersNotValid = "GW2011", "At least one listener is not valid; its own conditions say why.";
     UnsupportedAddress = "GW2012", "An address of a type that cannot be had was asked for.";
@@ -164,11 +171,17 @@ reasons! {
     InvalidRouteKinds = "GW2024", "allowedRoutes names kinds that cannot attach to this listener.";
     InvalidCertificateRef = "GW2025", "A certificate does not exist or cannot be used.";
     OverlappingHostnames = "GW2026", "Another TLS listener on the port answers for some of the same names.";
+    NoValidCACertificate = "GW2027", "No certificate of an authority can be had, so nobody can be known.";
+    InvalidCACertificateRef = "GW2028", "A ConfigMap with certificates of authorities does not exist or cannot be used.";
+    InvalidCACertificateKind = "GW2029", "Certificates of authorities are asked from an object that is no ConfigMap.";
     RefNotPermitted = "GW2030", "A reference leads into another namespace without a ReferenceGrant there.";
     InvalidKind = "GW2031", "A reference names a kind that cannot stand there.";
     BackendNotFound = "GW2032", "A backend does not exist.";
     UnsupportedValue = "GW2033", "A field has a value that is not supported; what it stands in is not served.";
     Conflicted = "GW2034", "An older policy is for the same backend.";
+    InvalidClientCertificateRef = "GW2035", "The certificate for backends does not exist or cannot be used.";
+    NotAllowed = "GW2036", "The Gateway does not let this ListenerSet add listeners.";
+    ParentNotAccepted = "GW2037", "The Gateway that a ListenerSet adds to is not accepted itself.";
     NotAllowedByListeners = "GW2040", "No listener of the parent lets this route attach.";
     NoMatchingListenerHostname = "GW2041", "No listener of the parent answers for a hostname of this route.";
     NoMatchingParent = "GW2042", "The parent has no listener of that name or port.";

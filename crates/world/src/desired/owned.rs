@@ -11,7 +11,7 @@ use gatewright_api::{
     ObjectName,
     config::{ExternalTrafficPolicy, ServiceType},
 };
-use gatewright_ir::Text;
+use gatewright_ir::{Port, Text, Transport};
 use serde_json::{Value, json};
 
 pub(crate) use name::short_digest;
@@ -94,7 +94,7 @@ pub struct ServiceBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryPort {
     /// The port that clients connect to.
-    pub port: u16,
+    pub port: Port,
     /// The port that replicas bind.
     pub target: u16,
 }
@@ -169,7 +169,7 @@ impl ServiceBody {
             load_balancer_ip,
         } = self;
         let ports = ports.iter().map(
-            |port| json!({ "name": port.name(), "port": port.port, "targetPort": port.target, "protocol": "TCP" }),
+            |entry| json!({ "name": entry.name(), "port": entry.port.number, "targetPort": entry.target, "protocol": entry.port.transport.as_str() }),
         );
         let mut spec = json!({ "type": kind, "ports": ports.collect::<Value>() });
         if let Some(fields) = spec.as_object_mut() {
@@ -219,7 +219,7 @@ impl SliceBody {
         json!({
             "addressType": family.as_str(),
             "endpoints": endpoints.collect::<Value>(),
-            "ports": [{ "name": port.name(), "port": port.target, "protocol": "TCP" }],
+            "ports": [{ "name": port.name(), "port": port.target, "protocol": port.port.transport.as_str() }],
         })
     }
 }
@@ -227,7 +227,11 @@ impl SliceBody {
 impl EntryPort {
     /// The name by which a Service and its slices mean the same port.
     pub fn name(&self) -> String {
-        format!("tcp-{}", self.port)
+        let Port { number, transport } = self.port;
+        match transport {
+            Transport::Tcp => format!("tcp-{number}"),
+            Transport::Udp => format!("udp-{number}"),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use gatewright_api::{GATEWAY_GROUP, Kind};
 use serde_json::{Value, json};
 
-use super::{Address, Condition, Scope, Status};
+use super::{Address, Condition, ListenerStatus, Scope, Status};
 use crate::object::ParentRef;
 
 /// When each condition of one object last changed its state.
@@ -80,6 +80,19 @@ pub fn render(status: &Status, controller: &str, stamps: &Stamps) -> Value {
         });
         rendered.collect()
     };
+    let listeners = |listeners: &[ListenerStatus]| -> Value {
+        let rendered = listeners.iter().map(|listener| {
+            let kinds = listener.kinds.iter();
+            let kinds = kinds.map(|kind| json!({"group": GATEWAY_GROUP, "kind": kind}));
+            json!({
+                "name": listener.name,
+                "attachedRoutes": listener.attached,
+                "supportedKinds": kinds.collect::<Value>(),
+                "conditions": conditions(&Scope::Listener(&listener.name), &listener.conditions),
+            })
+        });
+        rendered.collect()
+    };
     match status {
         Status::GatewayClass(status) => json!({
             "conditions": conditions(&Scope::Object, &status.conditions),
@@ -90,24 +103,17 @@ pub fn render(status: &Status, controller: &str, stamps: &Stamps) -> Value {
                 Address::Ip(address) => json!({"type": "IPAddress", "value": address}),
                 Address::Hostname(name) => json!({"type": "Hostname", "value": name}),
             });
-            let listeners = status.listeners.iter().map(|listener| {
-                let kinds = listener
-                    .kinds
-                    .iter()
-                    .map(|kind| json!({"group": GATEWAY_GROUP, "kind": kind}));
-                json!({
-                    "name": listener.name,
-                    "attachedRoutes": listener.attached,
-                    "supportedKinds": kinds.collect::<Value>(),
-                    "conditions": conditions(&Scope::Listener(&listener.name), &listener.conditions),
-                })
-            });
             json!({
                 "addresses": addresses.collect::<Value>(),
+                "attachedListenerSets": status.attached_sets,
                 "conditions": conditions(&Scope::Object, &status.conditions),
-                "listeners": listeners.collect::<Value>(),
+                "listeners": listeners(&status.listeners),
             })
         }
+        Status::ListenerSet(status) => json!({
+            "conditions": conditions(&Scope::Object, &status.conditions),
+            "listeners": listeners(&status.listeners),
+        }),
         Status::Route(status) => {
             let parents = status.parents.iter().map(|parent| {
                 json!({

@@ -14,6 +14,8 @@ pub enum Status {
     GatewayClass(ClassStatus),
     /// Of a Gateway.
     Gateway(GatewayStatus),
+    /// Of a ListenerSet.
+    ListenerSet(SetStatus),
     /// Of a route, of whichever kind.
     Route(RouteStatus),
     /// Of a policy.
@@ -38,7 +40,21 @@ pub struct GatewayStatus {
     pub generation: i64,
     /// Addresses that accept connections.
     pub addresses: Vec<Address>,
-    /// Accepted, Programmed and, if it holds, DefaultGateway.
+    /// How many ListenerSets add to it.
+    pub attached_sets: u32,
+    /// Accepted, Programmed, ResolvedRefs if it refers to something itself and, if they hold, DefaultGateway and
+    /// InsecureFrontendValidationMode.
+    pub conditions: Vec<Condition>,
+    /// One per listener, in order.
+    pub listeners: Vec<ListenerStatus>,
+}
+
+/// The status of a ListenerSet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetStatus {
+    /// The generation it answers to.
+    pub generation: i64,
+    /// Accepted and Programmed.
     pub conditions: Vec<Condition>,
     /// One per listener, in order.
     pub listeners: Vec<ListenerStatus>,
@@ -103,7 +119,7 @@ pub struct PolicyStatus {
     pub generation: i64,
     /// The Gateways for whose requests it counts.
     pub gateways: Box<[Key]>,
-    /// Accepted; the same for all of them.
+    /// Accepted and, where it refers to something, ResolvedRefs; the same for all of them.
     pub conditions: Box<[Condition]>,
 }
 
@@ -128,9 +144,14 @@ impl Status {
             Self::GatewayClass(status) => {
                 all.extend(status.conditions.iter().map(|condition| (Scope::Object, condition)));
             }
-            Self::Gateway(status) => {
-                all.extend(status.conditions.iter().map(|condition| (Scope::Object, condition)));
-                for listener in &status.listeners {
+            Self::Gateway(GatewayStatus {
+                conditions, listeners, ..
+            })
+            | Self::ListenerSet(SetStatus {
+                conditions, listeners, ..
+            }) => {
+                all.extend(conditions.iter().map(|condition| (Scope::Object, condition)));
+                for listener in listeners {
                     let scope = Scope::Listener(&listener.name);
                     all.extend(listener.conditions.iter().map(|condition| (scope.clone(), condition)));
                 }
@@ -156,6 +177,7 @@ impl Status {
         match self {
             Self::GatewayClass(status) => status.generation,
             Self::Gateway(status) => status.generation,
+            Self::ListenerSet(status) => status.generation,
             Self::Route(status) => status.generation,
             Self::Policy(status) => status.generation,
         }

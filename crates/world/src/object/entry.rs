@@ -4,7 +4,7 @@
 //! cluster that survive our restarts, so nothing of them is kept anywhere else.
 
 use gatewright_api::{self as api, GATEWAY_GROUP, Kind};
-use gatewright_ir::Text;
+use gatewright_ir::{Port, Text};
 
 use crate::{
     Interner, Key,
@@ -17,7 +17,7 @@ pub struct EntryService {
     /// The Gateway.
     pub gateway: Key,
     /// Ports of the Gateway with the ports to which their connections go.
-    pub targets: Box<[(u16, u16)]>,
+    pub targets: Box<[(Port, u16)]>,
     /// The addresses that it was given.
     pub addresses: Box<[Address]>,
 }
@@ -43,9 +43,15 @@ impl EntryService {
                 api::IntOrString::Int(target) => u16::try_from(*target).ok()?,
                 api::IntOrString::String(_) => return None,
             };
-            Some((u16::try_from(port.port).ok()?, target))
+            let number = u16::try_from(port.port).ok()?;
+            let port = match port.protocol.as_deref() {
+                None | Some("TCP") => Port::tcp(number),
+                Some("UDP") => Port::udp(number),
+                Some(_) => return None,
+            };
+            Some((port, target))
         });
-        let mut targets: Vec<(u16, u16)> = targets.collect();
+        let mut targets: Vec<(Port, u16)> = targets.collect();
         targets.sort_unstable();
         Some(Self {
             gateway: names.key(metadata.namespace.as_deref().unwrap_or_default(), &owner.name),

@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use gatewright_api::{self as api, GATEWAY_GROUP, gateways as types};
-use gatewright_ir::{HostPattern, Text};
+use gatewright_api::{self as api, gateways as types};
+use gatewright_ir::Text;
 
-use super::{Meta, ParametersRef, Refusal, Selector};
+use super::{
+    AllowedNamespaces, Listener, Meta, ObjectRef, ParametersRef, Refusal, Selector, filters::recast,
+    http_route::or_refused, listener,
+};
 use crate::Interner;
 
 /// A Gateway.
@@ -25,8 +28,51 @@ pub struct Gateway {
     pub infrastructure: Option<Arc<Infrastructure>>,
     /// The listeners, in order.
     pub listeners: Box<[Arc<Listener>]>,
+    /// Which namespaces may add ListenerSets.
+    pub allowed_sets: AllowedNamespaces,
+    /// Which clients may connect to its HTTPS listeners.
+    pub frontend: Frontend,
+    /// The certificate it shows to backends.
+    pub identity: Option<ObjectRef>,
     /// Fields that cannot be honoured.
     pub refusals: Box<[Refusal]>,
+}
+
+/// Which clients may connect, by port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frontend {
+    default: Option<Arc<FrontendValidation>>,
+    ports: Box<[(u16, Option<Arc<FrontendValidation>>)]>,
+}
+
+/// Which certificates clients must show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrontendValidation {
+    /// ConfigMaps with the authorities that sign them.
+    pub authorities: Box<[ObjectRef]>,
+    /// Whether clients without a valid one may connect all the same.
+    pub is_optional: bool,
+}
+
+impl Frontend {
+    /// What holds on a port. A setting of the port takes the place of the default, also when it asks for nothing.
+    pub fn on(&self, port: u16) -> Option<&Arc<FrontendValidation>> {
+        let own = self.ports.iter().find(|(number, _)| *number == port);
+        own.map_or(self.default.as_ref(), |(_, own)| own.as_ref())
+    }
+
+    /// Everything that it refers to.
+    pub fn authorities(&self) -> impl Iterator<Item = &ObjectRef> {
+        let own = self.ports.iter().filter_map(|(_, own)| own.as_ref());
+        own.chain(&self.default)
+            .flat_map(|validation| validation.authorities.iter())
+    }
+
+    /// Whether any port lets clients in that show no valid certificate.
+    pub fn has_fallback(&self) -> bool {
+        let own = self.ports.iter().filter_map(|(_, own)| own.as_ref());
+        own.chain(&self.default).any(|validation| validation.is_optional)
+    }
 }
 
 /// Labels and annotations for the objects that are made for a Gateway.
@@ -47,91 +93,30 @@ pub struct AddressRequest {
     pub value: Option<Text>,
 }
 
-/// A listener.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Listener {
-    /// Its name, unique within the Gateway.
-    pub name: Text,
-    /// Its port.
-    pub port: u16,
-    /// What it speaks.
-    pub protocol: ListenerProtocol,
-    /// The hosts it answers for.
-    pub hostname: HostPattern,
-    /// The namespaces whose routes may attach.
-    pub namespaces: AllowedNamespaces,
-    /// The kinds of routes that may attach; empty means all that fit the protocol.
-    pub kinds: Box<[RouteKindRef]>,
-    /// Its certificates.
-    pub certificates: Box<[SecretRef]>,
-    /// Fields that cannot be honoured.
-    pub refusals: Box<[Refusal]>,
-}
-
-/// What a listener speaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListenerProtocol {
-    /// HTTP in clear text.
-    Http,
-    /// HTTP over TLS, terminated here.
-    Https,
-    /// Anything else, by its name.
-    Other(Text),
-}
-
-/// The namespaces whose routes may attach.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AllowedNamespaces {
-    /// The Gateway's own.
-    Same,
-    /// All.
-    All,
-    /// Those whose labels are selected.
-    Selected(Selector),
-}
-
-/// A kind of route.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RouteKindRef {
-    /// The group.
-    pub group: Text,
-    /// The kind.
-    pub kind: Text,
-}
-
-/// A reference to a certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SecretRef {
-    /// The group; empty for Secrets.
-    pub group: Text,
-    /// The kind.
-    pub kind: Text,
-    /// The namespace, if it names one.
-    pub namespace: Option<Text>,
-    /// The name.
-    pub name: Text,
-}
-
 impl Gateway {
     pub(crate) fn reduce(gateway: &api::Gateway, names: &mut Interner) -> Self {
         let mut refusals = Vec::new();
         let types::GatewaySpec {
             addresses,
-            // Only ListenerSets ask for it, and they are not read.
-            allowed_listeners: _,
+            allowed_listeners,
             default_scope,
             gateway_class_name,
             infrastructure,
             listeners,
             tls,
         } = &gateway.spec;
-        if tls.as_ref().is_some_and(|tls| tls.backend.is_some()) {
-            refusals.push(Refusal::unsupported(
-                "spec.tls.backend",
-                "client certificates to backends are not supported",
-            ));
-        }
         let frontend = tls.as_ref().and_then(|tls| tls.frontend.as_ref());
+        let frontend = frontend.map(|frontend| reduce_frontend(frontend, &mut refusals, names));
+        let backend = tls.as_ref().and_then(|tls| tls.backend.as_ref());
+        let identity = backend.and_then(|backend| backend.client_certificate_ref.as_ref());
+        let identity = identity.map(|reference| {
+            let (group, kind) = (reference.group.as_deref(), reference.kind.as_deref());
+            ObjectRef::reduce((group, kind), (reference.namespace.as_deref(), &reference.name), names)
+        });
+        let allowed = allowed_listeners
+            .as_ref()
+            .and_then(|allowed| allowed.namespaces.as_ref());
+        let allowed_sets = allowed.map_or(AllowedNamespaces::None, |allowed| reduce_allowed(allowed, names));
         let addresses = addresses.iter().flatten().map(|address| AddressRequest {
             kind: names.text(address.r#type.as_deref().unwrap_or("IPAddress")),
             value: names.optional(address.value.as_deref().filter(|value| !value.is_empty())),
@@ -158,7 +143,7 @@ impl Gateway {
             .filter(|made| *made != Infrastructure::default())
             .map(Arc::new);
         let listeners = listeners.iter().enumerate();
-        let listeners = listeners.map(|(index, listener)| Arc::new(reduce(listener, index, frontend, names)));
+        let listeners = listeners.map(|(index, listener)| Arc::new(listener::reduce(listener, index, names)));
         let listeners = listeners.collect();
         Self {
             meta: Meta::of(&gateway.metadata),
@@ -168,115 +153,69 @@ impl Gateway {
             parameters,
             infrastructure,
             listeners,
+            allowed_sets,
+            frontend: frontend.unwrap_or_default(),
+            identity,
             refusals: refusals.into(),
         }
     }
 }
 
-/// Whether clients must show a certificate on a port. A setting of the port takes the place of the default, also when it
-/// asks for nothing.
-fn verifies_clients(frontend: Option<&types::GatewayTlsFrontend>, port: i32) -> bool {
-    let Some(types::GatewayTlsFrontend { default, per_port }) = frontend else {
-        return false;
-    };
-    let own = per_port.iter().flatten().find(|own| own.port == port);
-    own.map_or(default.validation.is_some(), |own| own.tls.validation.is_some())
-}
-
-fn reduce(
-    listener: &types::GatewayListeners,
-    index: usize,
-    frontend: Option<&types::GatewayTlsFrontend>,
-    names: &mut Interner,
-) -> Listener {
-    let mut refusals = Vec::new();
-    let field = |name: &str| format!("spec.listeners[{index}].{name}");
-    let types::GatewayListeners {
-        allowed_routes,
-        hostname,
-        name,
-        port,
-        protocol,
-        tls,
-    } = listener;
-    let hostname = HostPattern::parse(hostname.as_deref().unwrap_or_default()).unwrap_or_else(|error| {
-        refusals.push(Refusal::invalid(field("hostname"), format!("hostname {error}")));
-        HostPattern::Any
-    });
-    let protocol = match protocol.as_str() {
-        "HTTP" => ListenerProtocol::Http,
-        "HTTPS" => ListenerProtocol::Https,
-        other => ListenerProtocol::Other(names.text(other)),
-    };
-    if matches!(
-        tls.as_ref().and_then(|tls| tls.mode.as_ref()),
-        Some(types::GatewayListenersTlsMode::Passthrough)
-    ) {
-        refusals.push(Refusal::unsupported(
-            field("tls.mode"),
-            "TLS passthrough is not supported",
-        ));
-    }
-    // An option may demand more than is done here, a minimum version for example.
-    if let Some(option) = tls.as_ref().and_then(|tls| tls.options.as_ref()?.keys().next()) {
-        refusals.push(Refusal::unsupported(
-            field("tls.options"),
-            format!("the TLS option {option} is not known here; this listener stays closed"),
-        ));
-    }
-    // Client certificates protect what is behind the listener: it stays closed rather than open without them.
-    if protocol == ListenerProtocol::Https && verifies_clients(frontend, *port) {
-        let message = "client certificate validation is not supported; this listener stays closed";
-        refusals.push(Refusal::unsupported("spec.tls.frontend", message));
-    }
-    let namespaces = allowed_routes.as_ref().and_then(|routes| routes.namespaces.as_ref());
-    let namespaces = match namespaces.and_then(|namespaces| namespaces.from.as_ref()) {
-        None | Some(types::GatewayListenersAllowedRoutesNamespacesFrom::Same) => AllowedNamespaces::Same,
-        Some(types::GatewayListenersAllowedRoutesNamespacesFrom::All) => AllowedNamespaces::All,
-        Some(types::GatewayListenersAllowedRoutesNamespacesFrom::Selector) => {
-            let selector = namespaces.and_then(|namespaces| namespaces.selector.as_ref());
-            AllowedNamespaces::Selected(selector.map_or_else(Selector::absent, |selector| {
-                let expressions = selector.match_expressions.iter().flatten().map(|expression| {
-                    (
-                        expression.key.as_str(),
-                        expression.operator.as_str(),
-                        expression.values.as_ref(),
-                    )
-                });
+fn reduce_allowed(allowed: &types::GatewayAllowedListenersNamespaces, names: &mut Interner) -> AllowedNamespaces {
+    use types::GatewayAllowedListenersNamespacesFrom as From;
+    match &allowed.from {
+        None | Some(From::None) => AllowedNamespaces::None,
+        Some(From::Same) => AllowedNamespaces::Same,
+        Some(From::All) => AllowedNamespaces::All,
+        Some(From::Selector) => {
+            AllowedNamespaces::Selected(allowed.selector.as_ref().map_or_else(Selector::absent, |selector| {
+                let expressions = selector.match_expressions.iter().flatten();
+                let expressions = expressions.map(|one| (one.key.as_str(), one.operator.as_str(), one.values.as_ref()));
                 Selector::reduce(selector.match_labels.as_ref(), expressions, names)
             }))
         }
-    };
-    let kinds = allowed_routes.as_ref().and_then(|routes| routes.kinds.as_ref());
-    let kinds = kinds.into_iter().flatten().map(|kind| RouteKindRef {
-        group: names.text(kind.group.as_deref().unwrap_or(GATEWAY_GROUP)),
-        kind: names.text(&kind.kind),
+    }
+}
+
+fn reduce_frontend(
+    frontend: &types::GatewayTlsFrontend,
+    refusals: &mut Vec<Refusal>,
+    names: &mut Interner,
+) -> Frontend {
+    let types::GatewayTlsFrontend { default, per_port } = frontend;
+    let default = default.validation.as_ref();
+    let default = default.map(|validation| Arc::new(reduce_validation(validation, names)));
+    let ports = per_port.iter().flatten().enumerate().filter_map(|(index, own)| {
+        let validation = own.tls.validation.as_ref().map(|validation| {
+            // The same fields under a type of another name.
+            let field = format!("spec.tls.frontend.perPort[{index}].tls.validation");
+            let validation = or_refused(recast(validation, &field), refusals);
+            Arc::new(reduce_validation(&validation, names))
+        });
+        Some((u16::try_from(own.port).ok()?, validation))
     });
-    let kinds = kinds.collect();
-    let certificates = tls.as_ref().and_then(|tls| tls.certificate_refs.as_ref());
-    let certificates = certificates.into_iter().flatten().map(|reference| SecretRef {
-        group: names.text(reference.group.as_deref().unwrap_or_default()),
-        kind: names.text(reference.kind.as_deref().unwrap_or("Secret")),
-        namespace: names.optional(reference.namespace.as_deref()),
-        name: names.text(&reference.name),
+    Frontend {
+        default,
+        ports: ports.collect(),
+    }
+}
+
+fn reduce_validation(
+    validation: &types::GatewayTlsFrontendDefaultValidation,
+    names: &mut Interner,
+) -> FrontendValidation {
+    use types::GatewayTlsFrontendDefaultValidationMode as Mode;
+    let types::GatewayTlsFrontendDefaultValidation {
+        ca_certificate_refs,
+        mode,
+    } = validation;
+    let authorities = ca_certificate_refs.iter().map(|reference| {
+        let (group, kind) = (Some(reference.group.as_str()), Some(reference.kind.as_str()));
+        ObjectRef::reduce((group, kind), (reference.namespace.as_deref(), &reference.name), names)
     });
-    let certificates = certificates.collect();
-    let port = u16::try_from(*port).unwrap_or_else(|_| {
-        refusals.push(Refusal::invalid(
-            field("port"),
-            format!("port {port} is not between 1 and 65535"),
-        ));
-        0
-    });
-    Listener {
-        name: names.text(name),
-        port,
-        protocol,
-        hostname,
-        namespaces,
-        kinds,
-        certificates,
-        refusals: refusals.into(),
+    FrontendValidation {
+        authorities: authorities.collect(),
+        is_optional: matches!(mode, Some(Mode::AllowInsecureFallback)),
     }
 }
 

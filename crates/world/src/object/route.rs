@@ -1,7 +1,6 @@
 //! A route of any kind, reduced: matches and filters in IR form, references not yet resolved.
 //!
-//! HTTPRoute and GRPCRoute come to the same form, each in a file of its own, so that planning does not care which of them
-//! it reads.
+//! All kinds come to the same form, each in a file of its own, so that planning does not care which of them it reads.
 
 use std::time::Duration;
 
@@ -18,17 +17,26 @@ pub enum RouteKind {
     Http,
     /// GRPCRoute.
     Grpc,
+    /// TLSRoute.
+    Tls,
+    /// TCPRoute.
+    Tcp,
+    /// UDPRoute.
+    Udp,
 }
 
 impl RouteKind {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::Http, Self::Grpc];
+    pub const ALL: &'static [Self] = &[Self::Http, Self::Grpc, Self::Tls, Self::Tcp, Self::Udp];
 
     /// The kind of the object.
     pub fn kind(self) -> Kind {
         match self {
             Self::Http => Kind::HttpRoute,
             Self::Grpc => Kind::GrpcRoute,
+            Self::Tls => Kind::TlsRoute,
+            Self::Tcp => Kind::TcpRoute,
+            Self::Udp => Kind::UdpRoute,
         }
     }
 }
@@ -84,6 +92,19 @@ impl ParentRef {
     /// Whether it names a Gateway.
     pub fn is_gateway(&self) -> bool {
         *self.group == *GATEWAY_GROUP && &*self.kind == "Gateway"
+    }
+
+    /// Whether it names a ListenerSet.
+    pub fn is_listener_set(&self) -> bool {
+        *self.group == *GATEWAY_GROUP && &*self.kind == "ListenerSet"
+    }
+
+    /// The object it names, from a route in this namespace.
+    pub fn key(&self, own: &Text) -> Key {
+        Key {
+            namespace: self.namespace.as_ref().unwrap_or(own).clone(),
+            name: self.name.clone(),
+        }
     }
 }
 

@@ -13,6 +13,9 @@ use x509_parser::{extensions::GeneralName, prelude::FromDer};
 /// The longest chain we read: a Secret must not be able to fill the memory of every handshake.
 const LONGEST_CHAIN: usize = 16;
 
+/// The key of a Secret with an OCSP response.
+const STAPLE: &str = "tls.ocsp-staple";
+
 /// A Secret.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Secret {
@@ -29,6 +32,10 @@ pub struct TlsMaterial {
     pub chain: Vec<Vec<u8>>,
     /// The key.
     pub key: PrivateKey,
+    /// When the leaf certificate begins and ceases to be valid, in seconds since 1970.
+    pub validity: (i64, i64),
+    /// What its authority says about it, an OCSP response in DER.
+    pub staple: Option<Vec<u8>>,
 }
 
 /// Why a Secret holds no usable certificate.
@@ -79,13 +86,13 @@ impl Secret {
         };
         Self {
             tls: data("tls.crt")
-                .and_then(|chain| parse(&chain, &data("tls.key")?))
+                .and_then(|chain| parse(&chain, &data("tls.key")?, data(STAPLE).ok()))
                 .map(Arc::new),
         }
     }
 }
 
-fn parse(chain: &[u8], key: &[u8]) -> Result<TlsMaterial, TlsProblem> {
+fn parse(chain: &[u8], key: &[u8], staple: Option<Vec<u8>>) -> Result<TlsMaterial, TlsProblem> {
     let certificates = CertificateDer::pem_slice_iter(chain)
         .take(LONGEST_CHAIN + 1)
         .collect::<Result<Vec<_>, _>>();
@@ -94,7 +101,7 @@ fn parse(chain: &[u8], key: &[u8]) -> Result<TlsMaterial, TlsProblem> {
         return Err(TlsProblem::TooLong);
     }
     let leaf = certificates.first().ok_or(TlsProblem::Unreadable("tls.crt"))?;
-    let names = names_of(leaf).ok_or(TlsProblem::Unreadable("tls.crt"))?;
+    let (names, validity) = facts_of(leaf).ok_or(TlsProblem::Unreadable("tls.crt"))?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsProblem::Unreadable("tls.key"))?;
     let signer = any_supported_type(&key).map_err(|_| TlsProblem::Unreadable("tls.key"))?;
     let certified = CertifiedKey::new(certificates.clone(), signer);
@@ -103,11 +110,13 @@ fn parse(chain: &[u8], key: &[u8]) -> Result<TlsMaterial, TlsProblem> {
         names,
         chain: certificates.iter().map(|certificate| certificate.to_vec()).collect(),
         key: PrivateKey::new(key.secret_der().to_vec()),
+        validity,
+        staple,
     })
 }
 
-/// The DNS names of a certificate; `None` when it cannot be parsed.
-fn names_of(certificate: &CertificateDer<'_>) -> Option<Vec<HostPattern>> {
+/// The DNS names of a certificate and when it is valid; `None` when it cannot be parsed.
+fn facts_of(certificate: &CertificateDer<'_>) -> Option<(Vec<HostPattern>, (i64, i64))> {
     let (_, parsed) = x509_parser::certificate::X509Certificate::from_der(certificate).ok()?;
     let extension = parsed.subject_alternative_name().ok()?;
     let names = extension
@@ -117,7 +126,9 @@ fn names_of(certificate: &CertificateDer<'_>) -> Option<Vec<HostPattern>> {
         GeneralName::DNSName(name) => HostPattern::parse(name).ok(),
         _ => None,
     });
-    Some(names.collect())
+    let validity = parsed.validity();
+    let validity = (validity.not_before.timestamp(), validity.not_after.timestamp());
+    Some((names.collect(), validity))
 }
 
 #[cfg(test)]

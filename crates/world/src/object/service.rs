@@ -1,14 +1,14 @@
 //! Service, reduced.
 
 use gatewright_api as api;
-use gatewright_ir::Text;
+use gatewright_ir::{Port, Text, Transport};
 
 use crate::Interner;
 
 /// A Service, as far as it can be a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// The ports, those of TCP first: one number may be used by TCP and by UDP, and routes mean the former.
+    /// The ports. One number may be used by TCP and by UDP.
     pub ports: Box<[ServicePort]>,
     /// The name it stands for, if it is of type ExternalName.
     pub external_name: Option<Text>,
@@ -25,6 +25,8 @@ pub struct ServicePort {
     pub name: Text,
     /// Its number.
     pub port: u16,
+    /// What carries it.
+    pub transport: Transport,
     /// What is spoken there.
     pub protocol: AppProtocol,
 }
@@ -38,6 +40,8 @@ pub enum AppProtocol {
     WebSocket,
     /// HTTP/2 in clear text.
     H2c,
+    /// HTTP over TLS, which needs a policy that says how the backend is known.
+    Https,
     /// Something we do not speak to backends.
     Unsupported(Text),
 }
@@ -48,19 +52,22 @@ impl Service {
         let external_name = spec
             .external_name
             .filter(|_| spec.type_.as_deref() == Some("ExternalName"));
-        let mut ports = spec.ports.unwrap_or_default();
-        ports.sort_by_key(|port| port.protocol.as_deref().is_some_and(|transport| transport != "TCP"));
+        let ports = spec.ports.unwrap_or_default();
         let ports = ports.into_iter().filter_map(|port| {
             Some(ServicePort {
                 name: names.text(port.name.as_deref().unwrap_or_default()),
                 port: u16::try_from(port.port).ok()?,
-                protocol: match (port.protocol.as_deref(), port.app_protocol.as_deref()) {
-                    (Some(transport), _) if transport != "TCP" => AppProtocol::Unsupported(names.text(transport)),
-                    (_, Some("kubernetes.io/h2c" | "grpc")) => AppProtocol::H2c,
-                    (_, Some("kubernetes.io/ws")) => AppProtocol::WebSocket,
-                    (_, Some("https" | "kubernetes.io/wss" | "tls")) => {
-                        AppProtocol::Unsupported(names.text(port.app_protocol.as_deref().unwrap_or_default()))
-                    }
+                transport: match port.protocol.as_deref() {
+                    None | Some("TCP") => Transport::Tcp,
+                    Some("UDP") => Transport::Udp,
+                    // SCTP: nothing here speaks it.
+                    Some(_) => return None,
+                },
+                protocol: match port.app_protocol.as_deref() {
+                    Some("kubernetes.io/h2c" | "grpc") => AppProtocol::H2c,
+                    Some("kubernetes.io/ws") => AppProtocol::WebSocket,
+                    Some("https" | "HTTPS" | "kubernetes.io/wss") => AppProtocol::Https,
+                    Some("tls") => AppProtocol::Unsupported(names.text("tls")),
                     // `http`, and names of which Kubernetes says only that they mean something to
                     // someone.
                     _ => AppProtocol::Http,
@@ -76,9 +83,10 @@ impl Service {
         }
     }
 
-    /// The port with this number, that of TCP if there are several.
-    pub fn port(&self, number: u16) -> Option<&ServicePort> {
-        self.ports.iter().find(|port| port.port == number)
+    /// The port with this number and transport.
+    pub fn port(&self, wanted: Port) -> Option<&ServicePort> {
+        let is_meant = |port: &&ServicePort| port.port == wanted.number && port.transport == wanted.transport;
+        self.ports.iter().find(is_meant)
     }
 }
 

@@ -6,7 +6,7 @@
 use gatewright_api::{Kind, Object, ObjectName};
 
 use super::World;
-use crate::object::{Config, Gateway, GatewayClass, Refusal, Route, RouteKind, TrafficPolicy};
+use crate::object::{Config, Gateway, GatewayClass, ListenerSet, Refusal, Route, RouteKind, TlsPolicy, TrafficPolicy};
 
 /// So much of an error is shown; it may quote what it could not read.
 const LONGEST_ERROR: usize = 1000;
@@ -38,6 +38,31 @@ impl World {
                 let route = Route::of_grpc(route, &mut self.names);
                 let refusals = Box::new([refusal]);
                 self.put_route(key, RouteKind::Grpc, Some(Route { refusals, ..route }));
+            }
+            (Kind::TlsRoute, Some(Object::TlsRoute(route))) => {
+                let route = Route::of_tls(route, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_route(key, RouteKind::Tls, Some(Route { refusals, ..route }));
+            }
+            (Kind::TcpRoute, Some(Object::TcpRoute(route))) => {
+                let route = Route::of_tcp(route, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_route(key, RouteKind::Tcp, Some(Route { refusals, ..route }));
+            }
+            (Kind::UdpRoute, Some(Object::UdpRoute(route))) => {
+                let route = Route::of_udp(route, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_route(key, RouteKind::Udp, Some(Route { refusals, ..route }));
+            }
+            (Kind::ListenerSet, Some(Object::ListenerSet(set))) => {
+                let set = ListenerSet::reduce(set, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_set(key, Some(ListenerSet { refusals, ..set }));
+            }
+            (Kind::BackendTlsPolicy, Some(Object::BackendTlsPolicy(policy))) => {
+                let policy = TlsPolicy::reduce(policy, &mut self.names);
+                let refusals = Box::new([refusal]);
+                self.put_tls_policy(key, Some(TlsPolicy { refusals, ..policy }));
             }
             (Kind::BackendTrafficPolicy, Some(Object::BackendTrafficPolicy(policy))) => {
                 let policy = TrafficPolicy::reduce(policy, &mut self.names);

@@ -10,8 +10,8 @@ use crate::{
     Key, World,
     desired::OwnedName,
     object::{
-        Config, EndpointSlice, EntryService, Gateway, GatewayClass, Refusal, Route, RouteKey, RouteKind, Service,
-        TrafficPolicy,
+        Config, EndpointSlice, EntryService, Gateway, GatewayClass, ListenerSet, Refusal, Route, RouteKey, RouteKind,
+        Service, TlsPolicy, TrafficPolicy,
     },
     resolve::Granted,
 };
@@ -58,6 +58,50 @@ impl World {
     /// All routes.
     pub fn routes(&self) -> impl Iterator<Item = (&RouteKey, &Arc<Route>)> {
         self.routes.iter()
+    }
+
+    /// A ListenerSet.
+    pub fn set(&self, key: &Key) -> Option<&Arc<ListenerSet>> {
+        self.sets.get(key)
+    }
+
+    /// The ListenerSets that want to add to a Gateway, in the order in which their listeners count: the oldest first, then by
+    /// name.
+    pub fn sets_of_gateway(&self, gateway: &Key) -> Vec<(&Key, &Arc<ListenerSet>)> {
+        let keys = self.index.gateway_sets.get(gateway);
+        let mut sets: Vec<_> = keys.filter_map(|key| self.sets.get_key_value(key)).collect();
+        sets.sort_by_key(|(key, set)| (set.meta.created, *key));
+        sets
+    }
+
+    /// The ListenerSets in a namespace.
+    pub fn sets_in(&self, namespace: &Text) -> impl Iterator<Item = (&Key, &Arc<ListenerSet>)> {
+        let first = Key {
+            namespace: namespace.clone(),
+            name: "".into(),
+        };
+        let namespace = namespace.clone();
+        let rest = self.sets.range((Bound::Included(first), Bound::Unbounded));
+        rest.take_while(move |(key, _)| key.namespace == namespace)
+    }
+
+    /// The routes that name a ListenerSet as parent.
+    pub fn routes_of_set(&self, set: &Key) -> impl Iterator<Item = &RouteKey> {
+        self.index.set_routes.get(set)
+    }
+
+    /// A BackendTLSPolicy.
+    pub fn tls_policy(&self, key: &Key) -> Option<&Arc<TlsPolicy>> {
+        self.tls_policies.get(key)
+    }
+
+    /// The BackendTLSPolicies for a Service or one of its ports, the one that counts first: the oldest, then by name.
+    /// Policies are in the namespace of their Services, so nothing needs to be granted.
+    pub fn tls_policies_of_service(&self, service: &Key) -> Vec<(&Key, &Arc<TlsPolicy>)> {
+        let keys = self.index.service_tls_policies.get(service);
+        let mut policies: Vec<_> = keys.filter_map(|key| self.tls_policies.get_key_value(key)).collect();
+        policies.sort_by_key(|(key, policy)| (policy.meta.created, *key));
+        policies
     }
 
     /// An XBackendTrafficPolicy.
@@ -120,9 +164,11 @@ impl World {
         self.index.class_gateways.get(class)
     }
 
-    /// The routes that name a Gateway as parent.
+    /// The routes that name a Gateway as parent, or a ListenerSet that wants to add to it.
     pub fn routes_of_gateway(&self, gateway: &Key) -> impl Iterator<Item = &RouteKey> {
-        self.index.gateway_routes.get(gateway)
+        let sets = self.index.gateway_sets.get(gateway);
+        let through_sets = sets.flat_map(|set| self.index.set_routes.get(set));
+        self.index.gateway_routes.get(gateway).chain(through_sets)
     }
 
     /// The Gateways that take routes which ask for default ones, whoever runs them.
@@ -157,9 +203,17 @@ impl World {
         rest.take_while(move |route| route.key.namespace == namespace)
     }
 
-    /// The Gateways that name a Secret.
+    /// The Gateways that name a Secret, be it in a ListenerSet.
     pub fn gateways_of_secret(&self, secret: &Key) -> impl Iterator<Item = &Key> {
-        self.index.secret_gateways.get(secret)
+        let sets = self.index.secret_sets.get(secret);
+        self.index
+            .secret_gateways
+            .get(secret)
+            .chain(self.gateways_of_sets(sets))
+    }
+
+    fn gateways_of_sets<'a>(&'a self, sets: impl Iterator<Item = &'a Key>) -> impl Iterator<Item = &'a Key> {
+        sets.filter_map(|set| self.sets.get(set)?.gateway.as_ref())
     }
 
     /// The classes that name a GatewayConfig.
@@ -177,31 +231,42 @@ impl World {
         self.index.foreign_routes.get(namespace)
     }
 
-    /// The Gateways of other namespaces that refer into this one.
+    /// The Gateways of other namespaces that refer into this one, be it in a ListenerSet.
     pub fn foreign_gateways(&self, namespace: &Text) -> impl Iterator<Item = &Key> {
-        self.index.foreign_gateways.get(namespace)
+        let sets = self.index.foreign_sets.get(namespace);
+        self.index
+            .foreign_gateways
+            .get(namespace)
+            .chain(self.gateways_of_sets(sets))
     }
 
     /// How many objects of each kind are declared, for the metric.
-    pub fn counts(&self) -> [(gatewright_api::Kind, usize); 10] {
+    pub fn counts(&self) -> Vec<(gatewright_api::Kind, usize)> {
         use gatewright_api::Kind;
-        [
+        let mut routes = [0; RouteKind::ALL.len()];
+        for route in self.routes.keys() {
+            if let Some(count) = routes.get_mut(route.kind as usize) {
+                *count += 1;
+            }
+        }
+        let configs = self.configs.values();
+        let configs = configs.filter(|held| held.standing != Standing::Gone).count();
+        let mut counts = vec![
             (Kind::GatewayClass, self.classes.len()),
             (Kind::Gateway, self.gateways.len()),
-            (Kind::HttpRoute, self.routes.len()),
+            (Kind::ListenerSet, self.sets.len()),
+            (Kind::BackendTlsPolicy, self.tls_policies.len()),
+            (Kind::BackendTrafficPolicy, self.policies.len()),
             (Kind::ReferenceGrant, self.grants.len()),
             (Kind::Service, self.services.len()),
             (Kind::EndpointSlice, self.slices.len()),
             (Kind::Secret, self.secrets.len()),
             (Kind::ConfigMap, self.config_maps.len()),
             (Kind::Namespace, self.namespaces.len()),
-            (
-                Kind::GatewayConfig,
-                self.configs
-                    .values()
-                    .filter(|held| held.standing != Standing::Gone)
-                    .count(),
-            ),
-        ]
+            (Kind::GatewayConfig, configs),
+        ];
+        let kinds = RouteKind::ALL.iter().map(|kind| kind.kind());
+        counts.extend(kinds.zip(routes));
+        counts
     }
 }

@@ -1,10 +1,7 @@
 //! What a table shows of each object: what is declared, and whether its conditions hold.
 
 use gatewright_plan::StatusKey;
-use gatewright_world::{
-    desired::{Condition, ConditionKind, State, Status},
-    object::ListenerProtocol,
-};
+use gatewright_world::desired::{Condition, ConditionKind, State, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Declared, Shown};
@@ -110,11 +107,7 @@ impl GatewaySummary {
             let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
             ListenerSummary {
                 name: listener.name.to_string(),
-                protocol: match &listener.protocol {
-                    ListenerProtocol::Http => "HTTP".to_owned(),
-                    ListenerProtocol::Https => "HTTPS".to_owned(),
-                    ListenerProtocol::Other(name) => name.to_string(),
-                },
+                protocol: listener.protocol.as_str().to_owned(),
                 port: listener.port,
                 hostname: listener.hostname.to_string(),
                 attached_routes: status.map_or(0, |status| status.attached),

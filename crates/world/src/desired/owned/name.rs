@@ -5,6 +5,7 @@
 //! cannot begin with a dash, the two forms never meet.
 
 use aws_lc_rs::digest::{SHA256, digest};
+use gatewright_ir::{Port, Transport};
 
 use super::Family;
 
@@ -30,10 +31,15 @@ pub fn service_name(gateway: &str) -> String {
 
 /// The name of the EndpointSlice for one port of a Gateway and one family of addresses. The last two parts are free of
 /// dashes, so that no two Gateways can come to one name.
-pub fn slice_name(gateway: &str, port: u16, family: Family) -> String {
+pub fn slice_name(gateway: &str, port: Port, family: Family) -> String {
     let family = match family {
         Family::V4 => "ipv4",
         Family::V6 => "ipv6",
+    };
+    let number = port.number;
+    let port = match port.transport {
+        Transport::Tcp => format!("{number}"),
+        Transport::Udp => format!("udp{number}"),
     };
     format!("{}-{port}-{family}", service_name(gateway))
 }
