@@ -51,6 +51,15 @@ pub struct GatewayConfigSpec {
     /// How requests are read and limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpSettings>,
+    /// How connections are kept that are routed as a whole: those of TLSRoutes and TCPRoutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpSettings>,
+    /// How datagrams are kept together: those of UDPRoutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpSettings>,
+    /// Who says by the PROXY protocol who a client is, and who is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_protocol: Option<ProxyProtocol>,
     /// How backends are reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<UpstreamSettings>,
@@ -91,6 +100,12 @@ pub enum Section {
     Entry,
     /// `http`.
     Http,
+    /// `tcp`.
+    Tcp,
+    /// `udp`.
+    Udp,
+    /// `proxyProtocol`.
+    ProxyProtocol,
     /// `upstream`.
     Upstream,
 }
@@ -201,6 +216,49 @@ pub enum Underscores {
     Reject,
     /// They pass.
     Allow,
+}
+
+/// How connections are kept that are routed as a whole.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TcpSettings {
+    /// How long a connection may stand still in both directions before it is closed. Default: `1h`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<String>,
+}
+
+/// How datagrams are kept together.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UdpSettings {
+    /// How long a client keeps its backend without a datagram in either direction. Default: `1m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<String>,
+}
+
+/// Who says by the PROXY protocol who a client is, and who is told.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProxyProtocol {
+    /// Networks (CIDR) of load balancers and the like whose connections begin with a header, of version 1 or 2, on every
+    /// listener but those of UDP. From there a connection without one is closed; from elsewhere a header is not read.
+    /// Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept_from: Option<Vec<String>>,
+    /// The header that backends of TLSRoutes and TCPRoutes get at the beginning of each connection. Default: `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send: Option<SentHeader>,
+}
+
+/// A header of the PROXY protocol.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+pub enum SentHeader {
+    /// No header.
+    None,
+    /// Version 1, a line of text.
+    V1,
+    /// Version 2, binary.
+    V2,
 }
 
 /// How backends are reached.

@@ -98,7 +98,10 @@ macro_rules! kinds {
 
         impl Object {
             /// Reads a value whose kind is known. The value has passed [`crate::validate`] or comes from an API server.
-            pub fn from_value(kind: Kind, value: Value) -> Result<Object, serde_json::Error> {
+            pub fn from_value(kind: Kind, mut value: Value) -> Result<Object, serde_json::Error> {
+                if kind == Kind::TlsRoute {
+                    admit_no_hostnames(&mut value);
+                }
                 Ok(match kind { $(Kind::$variant => Object::$variant(serde_json::from_value(value)?),)+ })
             }
 
@@ -123,6 +126,17 @@ macro_rules! kinds {
             }
         }
     };
+}
+
+/// The type wants hostnames, as v1 of TLSRoute does. A route that was stored by an older version may have none, in whatever
+/// version the API server shows it now, and then matches every name.
+fn admit_no_hostnames(route: &mut Value) {
+    if let Some(spec) = route.get_mut("spec").and_then(Value::as_object_mut) {
+        let hostnames = spec.entry("hostnames").or_insert(Value::Null);
+        if hostnames.is_null() {
+            *hostnames = Value::Array(Vec::new());
+        }
+    }
 }
 
 impl Object {

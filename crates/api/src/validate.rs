@@ -74,6 +74,7 @@ pub fn validate_completed(kind: Kind, value: &Value) -> Vec<Finding> {
 pub fn complete(kind: Kind, value: &mut Value) {
     complete::complete(shape_of(kind), value);
     match kind {
+        Kind::TlsRoute => stream_route::complete_tls(value),
         Kind::Service => service::complete(value),
         Kind::Secret | Kind::ConfigMap => secret::complete(value),
         _ => {}

@@ -140,6 +140,13 @@ formats! {
     DURATION_TEXT = "a duration",
         "write up to four numbers with h, m, s or ms, such as 1h30m, 10s or 500ms",
         "^([0-9]{1,5}(h|m|s|ms)){1,4}$";
+    /// Open at the end: so it is in the CRD.
+    URI = "a URI",
+        "write a scheme, :// and the rest, such as spiffe://example.com/ns/shop",
+        "^(([^:/?#]+):)(//([^/?#]*))([^?#]*)(\\?([^#]*))?(#(.*))?";
+    WELL_KNOWN_AUTHORITIES = "a set of well-known authorities",
+        "use System, or a domain, a slash and a name such as example.com/authorities",
+        concat!("^(System|(", subdomain!(), "/", qualified_name!(), "))$");
     DATA_KEY = "a data key",
         "use letters, digits, '-', '_' and '.'; not . or .. and nothing that begins with ..",
         "^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$";

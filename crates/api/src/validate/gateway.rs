@@ -41,7 +41,8 @@ fn addresses(facts: &mut Facts) {
     facts.at("spec.addresses[].value", &[Check::Length(0, 253)]);
 }
 
-fn listeners(facts: &mut Facts) {
+/// Listeners, which ListenerSets have as well.
+pub(super) fn listeners(facts: &mut Facts) {
     let place = |field: &str| format!("spec.listeners[].{field}");
     facts.at("spec.listeners", &[Check::Items(1, 64), Check::UniqueBy("name")]);
     facts.rule("spec.listeners", listeners_are_distinct);

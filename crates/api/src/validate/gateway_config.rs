@@ -32,12 +32,14 @@ pub(super) fn facts(facts: &mut Facts) {
         "spec.host.addresses[]",
         &[Check::Length(1, 64), Check::Format(&IP_ADDRESS)],
     );
-    // The API server evaluates a rule for each, and wants to know of how many.
-    facts.at("spec.http.trustedProxies", &[Check::Items(0, 1024), Check::Unique]);
-    facts.at(
-        "spec.http.trustedProxies[]",
-        &[Check::Length(1, 64), Check::Format(&NETWORK)],
-    );
+    for networks in ["spec.http.trustedProxies", "spec.proxyProtocol.acceptFrom"] {
+        // The API server evaluates a rule for each, and wants to know of how many.
+        facts.at(networks, &[Check::Items(0, 1024), Check::Unique]);
+        facts.at(
+            &format!("{networks}[]"),
+            &[Check::Length(1, 64), Check::Format(&NETWORK)],
+        );
+    }
     facts.at("spec.http.maxHeaderBytes", &[Check::Range(1024, 1_048_576)]);
     facts.at("spec.http.maxConnections", &[Check::Range(1, i64::MAX)]);
     facts.at("spec.http.maxStreams", &[Check::Range(1, 10_000)]);
@@ -47,15 +49,17 @@ pub(super) fn facts(facts: &mut Facts) {
         "spec.http.drainTimeout",
         &[Check::Length(1, 24), Check::Format(&DURATION_TEXT)],
     );
-    for timeout in ["headerTimeout", "idleTimeout", "bodyTimeout"] {
+    for timeout in [
+        "http.headerTimeout",
+        "http.idleTimeout",
+        "http.bodyTimeout",
+        "tcp.idleTimeout",
+        "udp.idleTimeout",
+        "upstream.connectTimeout",
+        "upstream.idleTimeout",
+    ] {
         facts.at(
-            &format!("spec.http.{timeout}"),
-            &[Check::Length(1, 24), Check::Format(&POSITIVE_DURATION)],
-        );
-    }
-    for timeout in ["connectTimeout", "idleTimeout"] {
-        facts.at(
-            &format!("spec.upstream.{timeout}"),
+            &format!("spec.{timeout}"),
             &[Check::Length(1, 24), Check::Format(&POSITIVE_DURATION)],
         );
     }

@@ -115,6 +115,11 @@ fn every_place_in_the_facts_exists() {
         facts::build::<crate::Gateway>(super::gateway::facts).1,
         facts::build::<crate::HttpRoute>(super::http_route::facts).1,
         facts::build::<crate::GrpcRoute>(super::grpc_route::facts).1,
+        facts::build::<crate::TlsRoute>(super::stream_route::tls_facts).1,
+        facts::build::<crate::TcpRoute>(super::stream_route::facts).1,
+        facts::build::<crate::UdpRoute>(super::stream_route::facts).1,
+        facts::build::<crate::ListenerSet>(super::listener_set::facts).1,
+        facts::build::<crate::BackendTlsPolicy>(super::backend_tls_policy::facts).1,
         facts::build::<crate::ReferenceGrant>(super::reference_grant::facts).1,
         facts::build::<crate::XBackendTrafficPolicy>(super::backend_traffic_policy::facts).1,
         facts::build::<crate::Service>(super::service::facts).1,
@@ -273,6 +278,40 @@ fn defaults_are_those_of_the_api() {
     let mut route = json!({"spec": {}});
     complete(Kind::HttpRoute, &mut route);
     assert_eq!(route, json!({"spec": {"rules": [{"matches": [{"path": path("/")}]}]}}));
+}
+
+#[test]
+fn defaults_of_routes_of_connections_and_of_listener_sets_are_those_of_the_api() {
+    let parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "edge"});
+    for kind in [Kind::TlsRoute, Kind::TcpRoute, Kind::UdpRoute] {
+        let mut route = parse("{spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: a, port: 1}]}]}}");
+        complete(kind, &mut route);
+        let backend = json!({"group": "", "kind": "Service", "name": "a", "port": 1, "weight": 1});
+        let expected = json!({"parentRefs": [parent], "rules": [{"backendRefs": [backend]}]});
+        assert_eq!(route["spec"], expected, "{kind}");
+    }
+    let mut set = parse("{spec: {parentRef: {name: edge}, listeners: [{name: a, port: 443, protocol: TLS, tls: {}}]}}");
+    complete(Kind::ListenerSet, &mut set);
+    let listener = json!({
+        "name": "a", "port": 443, "protocol": "TLS",
+        "allowedRoutes": {"namespaces": {"from": "Same"}}, "tls": {"mode": "Terminate"},
+    });
+    assert_eq!(set["spec"], json!({"parentRef": parent, "listeners": [listener]}));
+}
+
+#[test]
+fn a_tls_route_without_hostnames_is_read_in_every_version_and_refused_in_new_files() {
+    for (version, is_admitted) in [("v1", false), ("v1alpha3", false), ("v1alpha2", true)] {
+        let route = json!({
+            "apiVersion": format!("gateway.networking.k8s.io/{version}"), "kind": "TLSRoute", "metadata": {"name": "a"},
+            "spec": {"rules": [{"backendRefs": [{"name": "a", "port": 1}]}]},
+        });
+        let Object::TlsRoute(read) = Object::from_value(Kind::TlsRoute, route.clone()).unwrap() else {
+            unreachable!()
+        };
+        assert!(read.spec.hostnames.is_empty());
+        assert_eq!(admit(Kind::TlsRoute, route).object.is_some(), is_admitted, "{version}");
+    }
 }
 
 #[test]

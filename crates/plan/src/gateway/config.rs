@@ -106,6 +106,9 @@ impl Stated {
             load_balancer,
             overrides: _,
             http: _,
+            tcp: _,
+            udp: _,
+            proxy_protocol: _,
             upstream: _,
             refusals: _,
         } = config;
@@ -146,6 +149,19 @@ fn allowed_part(own: &Config, class: &Config) -> (Config, Vec<&'static str>) {
     }
     if check(ConfigSection::Http, own.http.is_some(), "http") {
         allowed.http = None;
+    }
+    if check(ConfigSection::Tcp, own.tcp.is_some(), "tcp") {
+        allowed.tcp = None;
+    }
+    if check(ConfigSection::Udp, own.udp.is_some(), "udp") {
+        allowed.udp = None;
+    }
+    if check(
+        ConfigSection::ProxyProtocol,
+        own.proxy_protocol.is_some(),
+        "proxyProtocol",
+    ) {
+        allowed.proxy_protocol = None;
     }
     if check(ConfigSection::Upstream, own.upstream.is_some(), "upstream") {
         allowed.upstream = None;

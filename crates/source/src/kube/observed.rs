@@ -42,7 +42,7 @@ impl Observed {
 
 /// Whether the writer writes the status of this kind.
 pub(crate) fn is_observed(kind: Kind) -> bool {
-    kind.shared_status().is_some() || matches!(kind, Kind::GatewayClass | Kind::Gateway)
+    kind.shared_status().is_some() || matches!(kind, Kind::GatewayClass | Kind::Gateway | Kind::ListenerSet)
 }
 
 impl Seen {

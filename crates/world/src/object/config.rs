@@ -3,7 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use gatewright_api::{self as api, config as types};
-use gatewright_ir::{ListenerSettings, Network};
+use gatewright_ir::{ListenerSettings, Network, ProxyHeader};
 
 use super::{Refusal, parse_duration};
 
@@ -22,6 +22,12 @@ pub struct Config {
     pub overrides: Box<[ConfigSection]>,
     /// The `http` section.
     pub http: Option<types::HttpSettings>,
+    /// The `tcp` section.
+    pub tcp: Option<types::TcpSettings>,
+    /// The `udp` section.
+    pub udp: Option<types::UdpSettings>,
+    /// The `proxyProtocol` section.
+    pub proxy_protocol: Option<types::ProxyProtocol>,
     /// The `upstream` section.
     pub upstream: Option<types::UpstreamSettings>,
     /// Fields that cannot be honoured.
@@ -42,6 +48,9 @@ impl Config {
             host,
             load_balancer,
             http,
+            tcp,
+            udp,
+            proxy_protocol,
             upstream,
         } = &config.spec;
         if let Some(plane @ (types::DataPlane::Envoy | types::DataPlane::Agentgateway)) = data_plane {
@@ -89,6 +98,9 @@ impl Config {
             load_balancer: load_balancer.clone().map(Box::new),
             overrides: allowed_overrides.clone().unwrap_or_default().into(),
             http: http.clone(),
+            tcp: tcp.clone(),
+            udp: udp.clone(),
+            proxy_protocol: proxy_protocol.clone(),
             upstream: upstream.clone(),
             refusals: Box::new([]),
         };
@@ -102,6 +114,26 @@ impl Config {
     pub fn settings(&self, settings: &mut ListenerSettings, refusals: &mut Vec<Refusal>) {
         if let Some(http) = &self.http {
             apply_http(http, settings, refusals);
+        }
+        if let Some(types::TcpSettings { idle_timeout }) = &self.tcp {
+            let into = &mut settings.stream_idle_timeout;
+            duration(idle_timeout.as_ref(), "spec.tcp.idleTimeout", into, refusals);
+        }
+        if let Some(types::UdpSettings { idle_timeout }) = &self.udp {
+            let into = &mut settings.datagram_idle_timeout;
+            duration(idle_timeout.as_ref(), "spec.udp.idleTimeout", into, refusals);
+        }
+        if let Some(types::ProxyProtocol { accept_from, send }) = &self.proxy_protocol {
+            if let Some(declared) = accept_from {
+                settings.proxy_fronts = networks(declared, "spec.proxyProtocol.acceptFrom", refusals);
+            }
+            if let Some(send) = send {
+                settings.proxy_header = match send {
+                    types::SentHeader::None => None,
+                    types::SentHeader::V1 => Some(ProxyHeader::V1),
+                    types::SentHeader::V2 => Some(ProxyHeader::V2),
+                };
+            }
         }
         if let Some(types::UpstreamSettings {
             connect_timeout,
@@ -166,17 +198,8 @@ fn apply_http(http: &types::HttpSettings, settings: &mut ListenerSettings, refus
     if let Some(choice) = underscores_in_headers {
         settings.allow_underscores = *choice == types::Underscores::Allow;
     }
-    if let Some(networks) = trusted_proxies {
-        settings.trusted_proxies.clear();
-        for (index, network) in networks.iter().enumerate() {
-            match network.parse::<Network>() {
-                Ok(network) => settings.trusted_proxies.push(network),
-                Err(error) => {
-                    let field = format!("spec.http.trustedProxies[{index}]");
-                    refusals.push(Refusal::invalid(field, format!("{network:?} {error}")));
-                }
-            }
-        }
+    if let Some(declared) = trusted_proxies {
+        settings.trusted_proxies = networks(declared, "spec.http.trustedProxies", refusals);
     }
     settings.max_header_bytes = max_header_bytes
         .unwrap_or(settings.max_header_bytes)
@@ -213,6 +236,21 @@ fn apply_http(http: &types::HttpSettings, settings: &mut ListenerSettings, refus
         &mut settings.body_timeout,
         refusals,
     );
+}
+
+/// The networks of a list that are some.
+fn networks(declared: &[String], field: &'static str, refusals: &mut Vec<Refusal>) -> Vec<Network> {
+    let mut networks = Vec::with_capacity(declared.len());
+    for (index, network) in declared.iter().enumerate() {
+        match network.parse::<Network>() {
+            Ok(network) => networks.push(network),
+            Err(error) => {
+                let field = format!("{field}[{index}]");
+                refusals.push(Refusal::invalid(field, format!("{network:?} {error}")));
+            }
+        }
+    }
+    networks
 }
 
 fn duration(text: Option<&String>, field: &'static str, into: &mut Duration, refusals: &mut Vec<Refusal>) {

@@ -6,10 +6,18 @@ controller with exactly these rights, and fails where one is missing and where o
 {{/* On objects in namespaces: everywhere by a ClusterRole, or in some namespaces by a Role in each. */}}
 {{- define "gatewright.rulesInNamespaces" -}}
 - apiGroups: [gateway.networking.k8s.io]
-  resources: [gateways, grpcroutes, httproutes]
+  resources: [backendtlspolicies, gateways, grpcroutes, httproutes, listenersets, tcproutes, tlsroutes, udproutes]
   verbs: [get, list, watch]
 - apiGroups: [gateway.networking.k8s.io]
-  resources: [gateways/status, grpcroutes/status, httproutes/status]
+  resources:
+  - backendtlspolicies/status
+  - gateways/status
+  - grpcroutes/status
+  - httproutes/status
+  - listenersets/status
+  - tcproutes/status
+  - tlsroutes/status
+  - udproutes/status
   verbs: [patch]
 {{- if .Values.rbac.ownerReferences }}
 - apiGroups: [gateway.networking.k8s.io]
@@ -29,7 +37,7 @@ controller with exactly these rights, and fails where one is missing and where o
   resources: [gatewayconfigs]
   verbs: [list, watch]
 - apiGroups: [""]
-  resources: [secrets]
+  resources: [configmaps, secrets]
   verbs: [list, watch]
 - apiGroups: [""]
   resources: [services]

@@ -125,8 +125,9 @@ fn the_network_policy_opens_what_is_needed_and_no_more() {
         let policy = &of_kind(&objects, "NetworkPolicy")[0]["spec"];
         assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
         // Traffic, and probes and metrics; the admin API is on loopback, where no policy reaches.
+        let traffic = |protocol: &str| json!({ "protocol": protocol, "port": 20000, "endPort": 29999 });
         let expected = json!([
-            { "ports": [{ "protocol": "TCP", "port": 20000, "endPort": 29999 }] },
+            { "ports": [traffic("TCP"), traffic("UDP")] },
             { "ports": [{ "protocol": "TCP", "port": "probes" }] },
         ]);
         assert_eq!(policy["ingress"], expected);

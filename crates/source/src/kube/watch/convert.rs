@@ -15,6 +15,32 @@ pub(super) fn name(kind: Kind, raw: &Raw) -> ObjectName {
     }
 }
 
+/// The only key of a ConfigMap that anything refers to: certificates of authorities.
+const AUTHORITIES: &str = "ca.crt";
+
+/// Drops what nobody reads, before it is compared with what was there or kept for a moment.
+///
+/// A cluster has many ConfigMaps, some large and some written every other second as locks. What is left of them is what a
+/// reference means, so that the rest costs nothing and wakes nobody.
+pub(super) fn reduce(kind: Kind, raw: &mut Raw) {
+    if kind != Kind::ConfigMap {
+        return;
+    }
+    let Some(fields) = raw.value.as_object_mut() else {
+        return;
+    };
+    fields.retain(|key, _| ["apiVersion", "kind", "metadata", "data", "binaryData"].contains(&key.as_str()));
+    for data in ["data", "binaryData"] {
+        if let Some(data) = fields.get_mut(data).and_then(Value::as_object_mut) {
+            data.retain(|key, _| key == AUTHORITIES);
+        }
+    }
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("annotations");
+        metadata.remove("labels");
+    }
+}
+
 /// The change that this object is.
 pub(super) fn convert(kind: Kind, raw: Raw) -> Change {
     let name = name(kind, &raw);
@@ -42,10 +68,9 @@ fn remains(kind: Kind, value: &Value) -> Option<Map<String, Value>> {
     let spec = match kind {
         Kind::GatewayClass => json!({ "controllerName": spec.get("controllerName")? }),
         Kind::Gateway => json!({ "gatewayClassName": spec.get("gatewayClassName")?, "listeners": [] }),
-        Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
-            let parents = spec.get("parentRefs").and_then(Value::as_array);
-            let parents = parents.into_iter().flatten().filter(|parent| is_readable(parent));
-            json!({ "parentRefs": parents.collect::<Vec<_>>(), "hostnames": [], "rules": [] })
+        Kind::HttpRoute | Kind::GrpcRoute => json!({ "parentRefs": parents(spec) }),
+        Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
+            json!({ "parentRefs": parents(spec), "hostnames": [], "rules": [] })
         }
         Kind::ListenerSet => {
             json!({ "parentRef": spec.get("parentRef").filter(|parent| is_readable(parent))?, "listeners": [] })
@@ -65,12 +90,22 @@ fn remains(kind: Kind, value: &Value) -> Option<Map<String, Value>> {
     Some(remains)
 }
 
+/// The parents of a route that can be read.
+fn parents(spec: &Value) -> Vec<&Value> {
+    let parents = spec.get("parentRefs").and_then(Value::as_array);
+    parents
+        .into_iter()
+        .flatten()
+        .filter(|parent| is_readable(parent))
+        .collect()
+}
+
 /// The targets of a policy that can be read.
 fn targets(spec: &Value) -> Vec<&Value> {
     let targets = spec.get("targetRefs").and_then(Value::as_array);
     let is_readable = |target: &&Value| {
         let is_text = |key| target.get(key).is_some_and(Value::is_string);
-        ["group", "kind", "name"].into_iter().all(is_text)
+        ["group", "kind", "name"].into_iter().all(is_text) && target.get("sectionName").is_none_or(Value::is_string)
     };
     targets.into_iter().flatten().filter(is_readable).collect()
 }

@@ -42,7 +42,7 @@ impl Entry {
         let Some(seen) = &self.seen else { return false };
         match &self.want {
             Want::Status(_, wanted) => *wanted != seen.ours && self.made != Some((*wanted, seen.ours)),
-            // On a route our entries bear our name. A Gateway or class that is no longer ours may already show what its
+            // On a route our entries bear our name. A Gateway, ListenerSet or class that is no longer ours may already show what its
             // new controller says: only what we ourselves made it show is taken back.
             Want::Unsaid | Want::Nothing { .. } if kind.shared_status().is_some() => seen.has_ours,
             Want::Nothing { was } => *was == Some(seen.ours),

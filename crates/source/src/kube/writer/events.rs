@@ -105,7 +105,13 @@ pub(super) fn changes(status: &Status, before: &Value, after: &Value, controller
 
 type Holder<'a> = (&'a Value, Option<&'a Value>, Option<String>);
 
-/// The object, its listeners or its parents, each as it is and as it was.
+/// The lists that controllers share, what an entry of each is about, and what that is called.
+const SHARED: [(&str, &str, &str); 2] = [
+    ("parents", "parentRef", "parent"),
+    ("ancestors", "ancestorRef", "ancestor"),
+];
+
+/// The object, its listeners, its parents or its ancestors, each as it is and as it was.
 fn holders<'a>(before: &'a Value, after: &'a Value, controller: &str) -> Vec<Holder<'a>> {
     let mut holders: Vec<Holder<'a>> = vec![(after, Some(before), None)];
     for listener in list(after, "listeners") {
@@ -114,16 +120,21 @@ fn holders<'a>(before: &'a Value, after: &'a Value, controller: &str) -> Vec<Hol
         let scope = format!("listener {}", name.and_then(Value::as_str).unwrap_or_default());
         holders.push((listener, old, Some(scope)));
     }
-    for parent in list(after, "parents") {
-        if parent.get("controllerName").and_then(Value::as_str) != Some(controller) {
-            continue;
+    for (key, about, called) in SHARED {
+        for entry in list(after, key) {
+            if entry.get("controllerName").and_then(Value::as_str) != Some(controller) {
+                continue;
+            }
+            let is_same = |old: &&Value| {
+                old.get(about) == entry.get(about) && old.get("controllerName") == entry.get("controllerName")
+            };
+            let old = list(before, key).find(is_same);
+            let name = entry
+                .get(about)
+                .and_then(|about| about.get("name"))
+                .and_then(Value::as_str);
+            holders.push((entry, old, Some(format!("{called} {}", name.unwrap_or_default()))));
         }
-        let is_same = |old: &&Value| {
-            old.get("parentRef") == parent.get("parentRef") && old.get("controllerName") == parent.get("controllerName")
-        };
-        let old = list(before, "parents").find(is_same);
-        let name = parent.pointer("/parentRef/name").and_then(Value::as_str);
-        holders.push((parent, old, Some(format!("parent {}", name.unwrap_or_default()))));
     }
     holders
 }

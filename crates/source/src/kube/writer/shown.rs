@@ -1,8 +1,8 @@
 //! What of a shown status is ours, and how ours is put into it.
 //!
 //! Works on the JSON that the API server sends, because entries of other controllers and fields of newer versions must
-//! come through untouched. On routes and policies ours are the entries with our controller name; on Gateways and GatewayClasses all
-//! but conditions of types that we do not know.
+//! come through untouched. On routes and policies ours are the entries with our controller name; on Gateways, ListenerSets and
+//! GatewayClasses all but conditions of types that we do not know.
 
 use std::hash::{Hash, Hasher};
 

@@ -31,7 +31,7 @@ pub(super) fn render(status: &Status, controller: &str) -> Value {
 /// What to write.
 enum Wish {
     Status(Arc<Status>, u64),
-    /// Nothing of ours; on a Gateway or class the state in which nobody has looked at it yet.
+    /// Nothing of ours; on a Gateway, ListenerSet or class the state in which nobody has looked at it yet.
     Nothing,
 }
 
@@ -49,8 +49,8 @@ impl Wish {
                         "message": "Waiting for controller",
                     })
                 };
-                let is_gateway = kind == Kind::Gateway;
-                let conditions = [Some("Accepted"), is_gateway.then_some("Programmed")];
+                let has_listeners = matches!(kind, Kind::Gateway | Kind::ListenerSet);
+                let conditions = [Some("Accepted"), has_listeners.then_some("Programmed")];
                 json!({ "conditions": conditions.into_iter().flatten().map(pending).collect::<Vec<_>>() })
             }
         }

@@ -23,7 +23,7 @@ fn settings(spec: &Value) -> ListenerSettings {
 fn a_config_that_says_nothing_changes_nothing() {
     assert_eq!(settings(&json!({})), ListenerSettings::default());
     assert_eq!(
-        settings(&json!({"http": {}, "upstream": {}})),
+        settings(&json!({"http": {}, "tcp": {}, "udp": {}, "proxyProtocol": {}, "upstream": {}})),
         ListenerSettings::default()
     );
     assert_eq!(reduce(&json!({})).addresses, None);
@@ -37,6 +37,9 @@ fn every_setting_arrives() {
             "maxHeaderBytes": 4096, "headerTimeout": "1s", "idleTimeout": "2s", "drainTimeout": "3s",
             "bodyTimeout": "4s", "maxConnections": 5, "maxStreams": 9, "maxHastyResets": 10,
         },
+        "tcp": {"idleTimeout": "11s"},
+        "udp": {"idleTimeout": "12s"},
+        "proxyProtocol": {"acceptFrom": ["192.0.2.0/24"], "send": "V1"},
         "upstream": {"connectTimeout": "6s", "idleTimeout": "7s", "maxIdle": 8},
     }));
     let seconds = Duration::from_secs;
@@ -57,7 +60,10 @@ fn every_setting_arrives() {
             idle_timeout: seconds(7),
             max_idle: 8,
         },
-        ..ListenerSettings::default()
+        stream_idle_timeout: seconds(11),
+        datagram_idle_timeout: seconds(12),
+        proxy_fronts: vec!["192.0.2.0/24".parse().unwrap()],
+        proxy_header: Some(ProxyHeader::V1),
     };
     assert_eq!(read, expected);
 }
@@ -73,6 +79,8 @@ fn only_draining_may_take_no_time_at_all() {
         ("http", "idleTimeout", "0s"),
         ("http", "bodyTimeout", "never"),
         ("http", "drainTimeout", "-1s"),
+        ("tcp", "idleTimeout", "0s"),
+        ("udp", "idleTimeout", "0h0m"),
         ("upstream", "connectTimeout", "0ms"),
         ("upstream", "idleTimeout", ""),
     ];
@@ -107,6 +115,10 @@ fn what_is_not_available_or_not_an_address_is_refused() {
             json!({"http": {"trustedProxies": ["10.0.0.0/99"]}}),
             "spec.http.trustedProxies[0]",
         ),
+        (
+            json!({"proxyProtocol": {"acceptFrom": ["10.0.0.0/8", "front"]}}),
+            "spec.proxyProtocol.acceptFrom[1]",
+        ),
     ];
     for (spec, expected) in table {
         let config = reduce(&spec);
@@ -118,6 +130,28 @@ fn what_is_not_available_or_not_an_address_is_refused() {
             .refusals
             .is_empty()
     );
+}
+
+#[test]
+fn what_is_stated_later_replaces_what_was_stated_before() {
+    let mut settings = ListenerSettings::default();
+    for (spec, fronts, header) in [
+        (
+            json!({"acceptFrom": ["10.0.0.0/8"], "send": "V2"}),
+            1,
+            Some(ProxyHeader::V2),
+        ),
+        (json!({}), 1, Some(ProxyHeader::V2)),
+        (json!({"send": "None"}), 1, None),
+        (json!({"acceptFrom": [], "send": "V1"}), 0, Some(ProxyHeader::V1)),
+    ] {
+        reduce(&json!({"proxyProtocol": spec})).settings(&mut settings, &mut Vec::new());
+        assert_eq!(
+            (settings.proxy_fronts.len(), settings.proxy_header),
+            (fronts, header),
+            "{spec}"
+        );
+    }
 }
 
 #[test]

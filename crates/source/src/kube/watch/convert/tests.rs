@@ -62,6 +62,89 @@ fn gateways_and_classes_keep_whose_they_are() {
     assert_eq!(class.spec.controller_name, "us");
 }
 
+fn salvaged(kind: Kind, spec: &Value) -> Object {
+    let value = json!({"metadata": {"name": "x", "namespace": "shop", "generation": 4}, "spec": spec});
+    match read(kind, value) {
+        Change::Invalid {
+            salvaged: Some(object), ..
+        } => *object,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn routes_of_connections_keep_their_parents() {
+    let spec = json!({"parentRefs": [{"name": "edge", "port": 443}, {"port": 1}], "rules": [{"backendRefs": 5}]});
+    let parents: Vec<(String, Option<i32>)> = match salvaged(Kind::TlsRoute, &spec) {
+        Object::TlsRoute(route) => {
+            assert!(route.spec.hostnames.is_empty() && route.spec.rules.is_empty());
+            route
+                .spec
+                .parent_refs
+                .unwrap()
+                .into_iter()
+                .map(|parent| (parent.name, parent.port))
+                .collect()
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(parents, [("edge".to_owned(), Some(443))]);
+    for kind in [Kind::TcpRoute, Kind::UdpRoute] {
+        let parents = match salvaged(kind, &spec) {
+            Object::TcpRoute(route) => route.spec.parent_refs.map_or(0, |parents| parents.len()),
+            Object::UdpRoute(route) => route.spec.parent_refs.map_or(0, |parents| parents.len()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(parents, 1, "{kind}");
+    }
+}
+
+#[test]
+fn a_listener_set_keeps_its_parent() {
+    let spec = json!({"parentRef": {"name": "edge", "namespace": "infra"}, "listeners": [{"name": "a", "port": "x"}]});
+    let Object::ListenerSet(set) = salvaged(Kind::ListenerSet, &spec) else {
+        panic!()
+    };
+    let parent = set.spec.parent_ref;
+    assert_eq!(
+        (parent.name.as_str(), parent.namespace.as_deref()),
+        ("edge", Some("infra"))
+    );
+    assert!(set.spec.listeners.is_empty());
+    assert_eq!(set.metadata.generation, Some(4));
+}
+
+#[test]
+fn a_policy_keeps_its_targets_and_neither_authorities_nor_names() {
+    let target = |name: &str| json!({"group": "", "kind": "Service", "name": name});
+    let mut odd = target("odd");
+    odd["sectionName"] = json!(7);
+    let spec = json!({
+        "targetRefs": [target("cart"), odd, {"name": "half"}],
+        "validation": {"hostname": "a.example.com", "wellKnownCACertificates": "System",
+                       "subjectAltNames": [{"type": "Email"}]},
+    });
+    let Object::BackendTlsPolicy(policy) = salvaged(Kind::BackendTlsPolicy, &spec) else {
+        panic!()
+    };
+    assert_eq!(policy.spec.target_refs.len(), 1);
+    assert_eq!(policy.spec.target_refs[0].name, "cart");
+    assert_eq!(policy.spec.validation.hostname, "");
+    assert_eq!(policy.spec.validation.well_known_ca_certificates, None);
+}
+
+#[test]
+fn a_tls_route_of_an_older_version_may_have_no_hostnames() {
+    let route = json!({"apiVersion": "gateway.networking.k8s.io/v1alpha2", "kind": "TLSRoute",
+                       "metadata": {"name": "r", "namespace": "shop"},
+                       "spec": {"rules": [{"backendRefs": [{"name": "a", "port": 1}]}]}});
+    let Change::Apply(object) = read(Kind::TlsRoute, route) else {
+        panic!("it can be read")
+    };
+    let Object::TlsRoute(route) = *object else { panic!() };
+    assert!(route.spec.hostnames.is_empty() && route.spec.rules.len() == 1);
+}
+
 #[test]
 fn a_broken_service_is_invalid_and_nothing_is_salvaged() {
     let change = read(

@@ -85,7 +85,7 @@ impl Known {
     }
 
     /// What is to be said about an object that exists.
-    pub(super) fn apply(&mut self, raw: Raw) -> Option<Message> {
+    pub(super) fn apply(&mut self, mut raw: Raw) -> Option<Message> {
         let key = (raw.namespace().into(), raw.name().into());
         let before = self.entries.get_mut(&key);
         if let Some(entry) = before
@@ -94,6 +94,7 @@ impl Known {
             entry.list = self.list;
             return None;
         }
+        convert::reduce(self.kind, &mut raw);
         let is_observed = is_observed(self.kind);
         let observed = is_observed.then(|| Observed {
             name: convert::name(self.kind, &raw),
@@ -142,3 +143,6 @@ fn deletion(name: ObjectName) -> Message {
         observed,
     }
 }
+
+#[cfg(test)]
+mod tests;

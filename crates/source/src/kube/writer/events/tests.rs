@@ -1,4 +1,7 @@
-use gatewright_world::desired::{Condition, ConditionKind, GatewayStatus, Reason, Status};
+use gatewright_world::{
+    Key,
+    desired::{Condition, ConditionKind, GatewayStatus, PolicyStatus, Reason, Status},
+};
 use serde_json::json;
 
 use super::{changes, event_name};
@@ -49,6 +52,29 @@ fn a_gateway_that_begins_to_serve_is_told_and_one_that_waits_is_not() {
     assert_eq!(
         changes(&serves, &shown("Programmed", "Unknown", "Pending"), &serving, "us").len(),
         1
+    );
+}
+
+#[test]
+fn a_policy_that_is_in_conflict_is_told_with_its_ancestor() {
+    let conflicted = Condition::fails(ConditionKind::Accepted, Reason::Conflicted, "why");
+    let status = Status::Policy(PolicyStatus {
+        generation: 1,
+        gateways: Box::new([Key::new("infra", "edge")]),
+        conditions: Box::new([conflicted]),
+    });
+    let shown = |controller: &str, state: &str, reason: &str| {
+        json!({"ancestors": [{"controllerName": controller, "ancestorRef": {"name": "edge"},
+               "conditions": [{"type": "Accepted", "status": state, "reason": reason, "message": "why"}]}]})
+    };
+    let (before, after) = (shown("us", "True", "Accepted"), shown("us", "False", "Conflicted"));
+    let told = changes(&status, &before, &after, "us");
+    assert_eq!(told.len(), 1);
+    assert!(told[0].is_warning && told[0].note == "ancestor edge: why", "{told:?}");
+    assert_eq!(changes(&status, &after, &after, "us"), vec![]);
+    assert_eq!(
+        changes(&status, &before, &shown("them", "False", "Conflicted"), "us"),
+        vec![]
     );
 }
 

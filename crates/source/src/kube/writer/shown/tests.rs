@@ -83,17 +83,19 @@ fn a_gateway_keeps_conditions_of_types_that_are_not_ours() {
 
 #[test]
 fn listeners_are_told_apart_by_name() {
-    let listener = |name: &str, state: &str, time: &str| {
-        json!({"name": name, "attachedRoutes": 1,
+    for kind in [Kind::Gateway, Kind::ListenerSet] {
+        let listener = |name: &str, state: &str, time: &str| {
+            json!({"name": name, "attachedRoutes": 1,
                "conditions": [{"type": "Programmed", "status": state, "lastTransitionTime": time}]})
-    };
-    let shown = json!({"listeners": [listener("a", "True", "t1"), listener("b", "True", "t2")]});
-    let wanted = json!({"listeners": [listener("b", "True", "x"), listener("a", "False", "x")]});
-    let merged = merge(Kind::Gateway, &shown, &wanted, US, "now");
-    assert_eq!(
-        merged["listeners"],
-        json!([listener("b", "True", "t2"), listener("a", "False", "now")])
-    );
+        };
+        let shown = json!({"listeners": [listener("a", "True", "t1"), listener("b", "True", "t2")]});
+        let wanted = json!({"listeners": [listener("b", "True", "x"), listener("a", "False", "x")]});
+        let merged = merge(kind, &shown, &wanted, US, "now");
+        assert_eq!(
+            merged["listeners"],
+            json!([listener("b", "True", "t2"), listener("a", "False", "now")])
+        );
+    }
 }
 
 #[test]
@@ -104,16 +106,17 @@ fn a_policy_shows_our_ancestors_beside_those_of_others() {
         entry["ancestorRef"] = about;
         entry
     };
-    let kind = Kind::BackendTrafficPolicy;
-    let shown = json!({"ancestors": [ancestor(THEM, "a", "True", "t1"), ancestor(US, "a", "True", "t2")]});
-    assert!(has_ours(kind, &shown, US) && !has_ours(kind, &shown, "example.com/nobody"));
-    let wanted = json!({"ancestors": [ancestor(US, "a", "True", "-"), ancestor(US, "b", "True", "-")]});
-    let merged = merge(kind, &shown, &wanted, US, "now");
-    let expected = json!({"ancestors": [
-        ancestor(THEM, "a", "True", "t1"), ancestor(US, "a", "True", "t2"), ancestor(US, "b", "True", "now"),
-    ]});
-    assert_eq!(merged, expected);
-    assert_eq!(fingerprint(kind, &merged, US), fingerprint(kind, &wanted, US));
-    let without = merge(kind, &shown, &json!({"ancestors": []}), US, "now");
-    assert_eq!(without, json!({"ancestors": [ancestor(THEM, "a", "True", "t1")]}));
+    for kind in [Kind::BackendTrafficPolicy, Kind::BackendTlsPolicy] {
+        let shown = json!({"ancestors": [ancestor(THEM, "a", "True", "t1"), ancestor(US, "a", "True", "t2")]});
+        assert!(has_ours(kind, &shown, US) && !has_ours(kind, &shown, "example.com/nobody"));
+        let wanted = json!({"ancestors": [ancestor(US, "a", "True", "-"), ancestor(US, "b", "True", "-")]});
+        let merged = merge(kind, &shown, &wanted, US, "now");
+        let expected = json!({"ancestors": [
+            ancestor(THEM, "a", "True", "t1"), ancestor(US, "a", "True", "t2"), ancestor(US, "b", "True", "now"),
+        ]});
+        assert_eq!(merged, expected);
+        assert_eq!(fingerprint(kind, &merged, US), fingerprint(kind, &wanted, US));
+        let without = merge(kind, &shown, &json!({"ancestors": []}), US, "now");
+        assert_eq!(without, json!({"ancestors": [ancestor(THEM, "a", "True", "t1")]}));
+    }
 }
