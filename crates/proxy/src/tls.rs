@@ -6,9 +6,11 @@
 
 mod accept;
 mod certificates;
+mod provider;
 mod table;
 
 pub(crate) use accept::{Alpn, accept};
+pub(crate) use provider::{PROVIDER, VERSIONS};
 pub(crate) use table::TlsTable;
 
 #[cfg(test)]

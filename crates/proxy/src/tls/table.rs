@@ -3,32 +3,20 @@
 //! A table never changes. A new one takes over from the one before it whatever is still the same: parsed keys, whole
 //! configurations, and the keys of session tickets, so that clients resume their sessions across updates.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use ahash::AHashMap;
 use gatewright_ir::{Certificate, HostPattern, Listener, Origin, Termination, Text};
 use rustls::{
     ServerConfig,
-    crypto::{
-        CryptoProvider,
-        aws_lc_rs::{
-            self,
-            kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768},
-        },
-    },
+    crypto::aws_lc_rs,
     server::{NoServerSessionStorage, ProducesTickets},
-    version::{TLS12, TLS13},
 };
 
-use super::certificates::{ListenerCertificates, Parsed, ParsedCertificates};
-
-/// The one crypto provider of the data plane, whatever the process has installed.
-static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
-    let mut provider = aws_lc_rs::default_provider();
-    // A hybrid key exchange first, so that traffic recorded today stays secret from the computers of tomorrow.
-    provider.kx_groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];
-    Arc::new(provider)
-});
+use super::{
+    certificates::{ListenerCertificates, Parsed, ParsedCertificates},
+    provider::{PROVIDER, VERSIONS},
+};
 
 /// Which listener, and with it which certificates, a client gets.
 #[derive(Debug, Default)]
@@ -134,7 +122,7 @@ fn configuration(
     tickets: Option<Arc<dyn ProducesTickets>>,
 ) -> Result<ServerConfig, rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::clone(&PROVIDER))
-        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .with_protocol_versions(&VERSIONS)?
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(certificates) as _);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
