@@ -129,7 +129,7 @@ where
         refuse(&mut stream, &UNKNOWN_NAME_ALERT).await;
         return Err(TlsError::UnknownName(name));
     };
-    let Some(config) = &listener.config else {
+    let Some(config) = listener.handling.config() else {
         refuse(&mut stream, &INTERNAL_ERROR_ALERT).await;
         return Err(TlsError::Unusable(listener.origin.clone()));
     };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use gatewright_ir::{Certificate, HostPattern, Listener, Origin, Termination, Text};
+use gatewright_ir::{Certificate, HostPattern, Listener, Origin, Protocol, Termination, Text};
 use rustls::{
     ServerConfig,
     crypto::aws_lc_rs,
@@ -27,6 +27,7 @@ pub(crate) struct TlsTable {
     wildcard: AHashMap<Text, usize>,
     any: Option<usize>,
     parsed: ParsedCertificates,
+    has_passthrough: bool,
 }
 
 /// One listener, as the handshake needs it.
@@ -34,12 +35,32 @@ pub(crate) struct TlsTable {
 pub(super) struct ListenerTls {
     pub(super) origin: Origin,
     certificates: Arc<ListenerCertificates>,
-    /// Absent when no configuration could be made; handshakes are then refused.
-    pub(super) config: Option<Arc<ServerConfig>>,
+    pub(super) handling: Handling,
+}
+
+/// What happens to the handshakes of a listener.
+#[derive(Clone, Debug)]
+pub(super) enum Handling {
+    /// They are made here.
+    Terminate(Arc<ServerConfig>),
+    /// They are refused: no configuration could be made.
+    Refuse,
+    /// Backends make them.
+    PassThrough,
+}
+
+impl Handling {
+    /// The configuration, where handshakes are made here.
+    pub(super) fn config(&self) -> Option<&Arc<ServerConfig>> {
+        match self {
+            Self::Terminate(config) => Some(config),
+            Self::Refuse | Self::PassThrough => None,
+        }
+    }
 }
 
 impl TlsTable {
-    /// Compiles the table of the listeners that share an address and a port. Listeners that do not terminate TLS are
+    /// Compiles the table of the listeners that share an address and a port. Listeners that do not begin with TLS are
     /// passed over.
     pub(crate) fn compile(listeners: &[Arc<Listener>], previous: Option<&Self>) -> Self {
         let mut before: AHashMap<&Origin, &ListenerTls> = AHashMap::default();
@@ -48,21 +69,37 @@ impl TlsTable {
         }
         let mut table = Self::default();
         for listener in listeners {
-            let Some(Termination { certificates, .. }) = listener.protocol.termination() else {
-                continue;
-            };
-            let parsed = certificates
-                .iter()
-                .map(|certificate| {
-                    let known = previous.map(|previous| &previous.parsed);
-                    table.parsed.parse(certificate, known, &PROVIDER)
-                })
-                .collect();
-            let same = before.get(&listener.origin).copied();
             let index = table.listeners.len();
-            table
-                .listeners
-                .push(ListenerTls::new(&listener.origin, certificates, parsed, same));
+            match &listener.protocol {
+                Protocol::Https(termination) | Protocol::Tls(termination) => {
+                    let Termination { certificates, .. } = termination;
+                    let parsed = certificates
+                        .iter()
+                        .map(|certificate| {
+                            let known = previous.map(|previous| &previous.parsed);
+                            table.parsed.parse(certificate, known, &PROVIDER)
+                        })
+                        .collect();
+                    let same = before.get(&listener.origin).copied();
+                    // What is in a connection that is routed as a whole is nobody's business here: nothing is agreed on.
+                    let protocols: &[&[u8]] = match &listener.protocol {
+                        Protocol::Https(_) => &[b"h2", b"http/1.1"],
+                        _ => &[],
+                    };
+                    table.listeners.push(ListenerTls::new(
+                        &listener.origin,
+                        certificates,
+                        parsed,
+                        protocols,
+                        same,
+                    ));
+                }
+                Protocol::Passthrough => {
+                    table.has_passthrough = true;
+                    table.listeners.push(ListenerTls::passed_through(&listener.origin));
+                }
+                Protocol::Http | Protocol::Tcp | Protocol::Udp => continue,
+            }
             // The planner lets no two listeners of one port have the same host name; should it happen, the first wins.
             match &listener.hostname {
                 HostPattern::Exact(name) => _ = table.exact.entry(name.clone()).or_insert(index),
@@ -71,6 +108,11 @@ impl TlsTable {
             }
         }
         table
+    }
+
+    /// Whether there are listeners whose backends make the handshakes.
+    pub(super) fn has_passthrough(&self) -> bool {
+        self.has_passthrough
     }
 
     /// The listener with the most specific host name that holds the name asked for (in lower case).
@@ -93,24 +135,45 @@ fn parent(name: &str) -> Option<&str> {
 }
 
 impl ListenerTls {
-    fn new(origin: &Origin, certificates: &[Arc<Certificate>], parsed: Vec<Parsed>, before: Option<&Self>) -> Self {
+    fn new(
+        origin: &Origin,
+        certificates: &[Arc<Certificate>],
+        parsed: Vec<Parsed>,
+        protocols: &[&[u8]],
+        before: Option<&Self>,
+    ) -> Self {
+        let is_same = |config: &Arc<ServerConfig>| {
+            config
+                .alpn_protocols
+                .iter()
+                .map(Vec::as_slice)
+                .eq(protocols.iter().copied())
+        };
+        let before = before.filter(|before| before.handling.config().is_none_or(is_same));
         if let Some(before) = before
             && before.certificates.are(certificates)
+            && !matches!(before.handling, Handling::PassThrough)
         {
             return before.clone();
         }
         let certificates = Arc::new(ListenerCertificates::new(parsed));
         let tickets = before
-            .and_then(|before| before.config.as_ref())
+            .and_then(|before| before.handling.config())
             .map(|config| Arc::clone(&config.ticketer));
-        let config = configuration(&certificates, tickets)
-            .inspect_err(|error| tracing::error!(listener = %origin, %error, "TLS cannot be configured"))
-            .ok()
-            .map(Arc::new);
+        let config = configuration(&certificates, protocols, tickets)
+            .inspect_err(|error| tracing::error!(listener = %origin, %error, "TLS cannot be configured"));
         Self {
             origin: origin.clone(),
             certificates,
-            config,
+            handling: config.map_or(Handling::Refuse, |config| Handling::Terminate(Arc::new(config))),
+        }
+    }
+
+    fn passed_through(origin: &Origin) -> Self {
+        Self {
+            origin: origin.clone(),
+            certificates: Arc::new(ListenerCertificates::new(Vec::new())),
+            handling: Handling::PassThrough,
         }
     }
 }
@@ -119,13 +182,14 @@ impl ListenerTls {
 /// listener's terms cannot be resumed under another's.
 fn configuration(
     certificates: &Arc<ListenerCertificates>,
+    protocols: &[&[u8]],
     tickets: Option<Arc<dyn ProducesTickets>>,
 ) -> Result<ServerConfig, rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::clone(&PROVIDER))
         .with_protocol_versions(&VERSIONS)?
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(certificates) as _);
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     config.ticketer = tickets.map_or_else(aws_lc_rs::Ticketer::new, Ok)?;
     // Tickets are enough, and a shared store would be a lock between workers.
     config.session_storage = Arc::new(NoServerSessionStorage {});

@@ -164,7 +164,15 @@ fn what_did_not_change_is_taken_over_and_not_made_again() {
         &[listener("b", "b.test", &[&other]), listener("a", "a.test", &[&cert])],
         Some(&first),
     );
-    let config = |table: &TlsTable| table.select(Some("a.test")).unwrap().config.clone().unwrap();
+    let config = |table: &TlsTable| {
+        table
+            .select(Some("a.test"))
+            .unwrap()
+            .handling
+            .config()
+            .cloned()
+            .unwrap()
+    };
     assert!(Arc::ptr_eq(&config(&first), &config(&second)));
 }
 
