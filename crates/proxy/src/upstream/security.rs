@@ -12,7 +12,7 @@ use std::{
 use ahash::AHashMap;
 use aws_lc_rs::digest::{Context, SHA256};
 use gatewright_ir::{
-    Authority, Certificate, Cluster, ClusterId, Gateway, Security, SubjectName, Trust, UpstreamProtocol, UpstreamTls,
+    Certificate, Cluster, ClusterId, Gateway, Security, SubjectName, Trust, UpstreamProtocol, UpstreamTls,
 };
 use imbl::{OrdMap, ordmap::DiffItem};
 use rustls::{
@@ -23,7 +23,7 @@ use rustls::{
 };
 
 use super::verify::BackendVerifier;
-use crate::tls::{PROVIDER, VERSIONS};
+use crate::tls::{PROVIDER, VERSIONS, roots};
 
 /// The terms of TLS to the endpoints of a cluster.
 #[derive(Debug)]
@@ -93,19 +93,6 @@ fn certified(identity: &Certificate) -> Result<SingleCertAndKey, rustls::Error> 
     let key = PrivateKeyDer::try_from(identity.key.expose().to_vec())
         .map_err(|error| rustls::Error::General(error.to_owned()))?;
     CertifiedKey::from_der(chain, key, &PROVIDER).map(SingleCertAndKey::from)
-}
-
-/// The roots among certificates. What cannot be one vouches for nobody.
-pub(crate) fn roots(authorities: &[Arc<Authority>]) -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    for authority in authorities {
-        for certificate in &authority.certificates {
-            if let Err(error) = roots.add(CertificateDer::from(certificate.clone())) {
-                tracing::warn!(authority = %authority.origin, %error, "a certificate cannot be used as an authority");
-            }
-        }
-    }
-    roots
 }
 
 /// Whom this system believes. Read once, when a cluster first asks for it, and never by a worker.
