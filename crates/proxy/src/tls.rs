@@ -6,9 +6,14 @@
 
 mod accept;
 mod certificates;
+mod clients;
+mod config;
+mod provider;
 mod table;
 
 pub(crate) use accept::{Alpn, accept};
+pub(crate) use clients::roots;
+pub(crate) use provider::{PROVIDER, VERSIONS};
 pub(crate) use table::TlsTable;
 
 #[cfg(test)]

@@ -6,16 +6,21 @@
 mod anchor;
 mod budget;
 mod cluster;
+mod dial;
 mod endpoint;
 pub(crate) mod h1;
 pub(crate) mod h2;
+mod security;
+mod verify;
 
 use std::task::{Context, Poll};
 
 pub(crate) use anchor::Anchor;
 pub(crate) use budget::Budget;
 pub(crate) use cluster::ClusterView;
+pub(crate) use dial::{Dialed, dial, is_of_handshake};
 pub(crate) use endpoint::{Endpoint, Registry};
+pub(crate) use security::{BackendTls, ClusterTls, KnownTls};
 
 use crate::forward::{Incoming, Outgoing, ResponseView};
 

@@ -94,12 +94,16 @@ reasons! {
     BackendInvalidKind = 500, "invalid_kind", "the backend of the route is of an unknown kind\n";
     /// The backend asks for something unsupported.
     BackendUnsupported = 500, "unsupported", "the backend of the route is not supported\n";
+    /// The backend must be protected in a way that cannot be honoured.
+    BackendRefused = 500, "backend_tls_refused", "the backend cannot be reached as securely as it must be\n";
     /// The cluster has no endpoints, or its name cannot be resolved.
     NoEndpoints = 503, "no_endpoints", "no endpoint of the backend is available\n";
     /// Too many requests to the backend are retries already.
     RetryBudget = 503, "retry_budget", "too many requests to the backend had to be repeated\n";
     /// No endpoint accepted a connection.
     ConnectFailed = 503, "connect_failed", "the backend does not accept connections\n";
+    /// No endpoint proved over TLS who it is.
+    HandshakeFailed = 502, "tls_handshake_failed", "no secure connection can be made to the backend\n";
     /// No endpoint accepted a connection in time.
     ConnectTimeout = 503, "connect_timeout", "the backend does not accept connections in time\n";
     /// The backend closed the connection instead of answering.

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     h1::Encoding,
     matching::HeaderChanges,
-    upstream::{Endpoint, Lost, h1::Connection, h2::Stream},
+    upstream::{Endpoint, Lost, h1::Connection, h2::Stream, is_of_handshake},
 };
 
 /// How often a request is tried in all without the rule having asked for it.
@@ -146,7 +146,7 @@ impl Attempts<'_> {
             connection
         } else {
             match self
-                .connect(endpoint, expires, Connection::open(endpoint.address, worker))
+                .connect(endpoint, expires, Connection::open(endpoint, worker))
                 .await
             {
                 Ok(connection) => connection,
@@ -220,7 +220,11 @@ impl Attempts<'_> {
             }
             Some(Err(error)) => {
                 tracing::debug!(address = %endpoint.address, %error, "cannot connect to a backend");
-                Reason::ConnectFailed
+                if is_of_handshake(&error) {
+                    Reason::HandshakeFailed
+                } else {
+                    Reason::ConnectFailed
+                }
             }
             None => reason,
         };

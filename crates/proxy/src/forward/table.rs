@@ -12,7 +12,7 @@ use std::{
 };
 
 use ahash::AHashMap;
-use gatewright_ir::{Cluster, ClusterId, Listener, ListenerSettings, Mirror, Origin, Share, Target};
+use gatewright_ir::{Cluster, ClusterId, Listener, ListenerSettings, Mirror, Origin, Security, Share, Target};
 use imbl::OrdMap;
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     matching::{BindTable, CompiledRule, ListenerTable},
     metrics::{ListenerCounters, RouteCounters},
     tls::TlsTable,
-    upstream::ClusterView,
+    upstream::{ClusterTls, ClusterView},
     worker::Worker,
 };
 
@@ -31,6 +31,8 @@ pub(crate) struct Table {
     by_host: BindTable<usize>,
     clusters: OrdMap<ClusterId, Arc<Cluster>>,
     names: Arc<AHashMap<ClusterId, Names>>,
+    /// The clusters that are spoken to over TLS.
+    secured: ClusterTls,
     tls: Option<TlsTable>,
     settings: Arc<ListenerSettings>,
 }
@@ -47,6 +49,7 @@ impl Table {
         listeners: &[Arc<Listener>],
         clusters: OrdMap<ClusterId, Arc<Cluster>>,
         names: Arc<AHashMap<ClusterId, Names>>,
+        secured: ClusterTls,
         previous: Option<&Self>,
     ) -> Self {
         let mut before: AHashMap<&Origin, &Routed> = AHashMap::default();
@@ -74,6 +77,7 @@ impl Table {
             listeners: listeners.iter().map(compile).collect(),
             clusters,
             names,
+            secured,
         }
     }
 
@@ -87,11 +91,18 @@ impl Table {
         self.tls.as_ref()
     }
 
-    fn cluster(&self, id: &ClusterId, worker: &Worker) -> Option<ClusterView> {
-        let cluster = self.clusters.get(id)?;
-        Some(ClusterView::new(
+    fn cluster(&self, id: &ClusterId, worker: &Worker) -> Result<ClusterView, Reason> {
+        let cluster = self.clusters.get(id).ok_or(Reason::NoEndpoints)?;
+        let tls = match &cluster.security {
+            Security::Clear => None,
+            // Without terms nothing is sent: in clear text least of all.
+            Security::Tls(_) => Some(self.secured.get(id).cloned().ok_or(Reason::BackendRefused)?),
+            Security::Refused => return Err(Reason::BackendRefused),
+        };
+        Ok(ClusterView::new(
             cluster,
             self.names.get(id).cloned(),
+            tls,
             &worker.endpoints,
         ))
     }
@@ -213,7 +224,7 @@ impl HeldRoute {
             return Ok(Rc::clone(cluster));
         }
         let cluster = match target {
-            Target::Cluster(id) => table.cluster(id, worker).ok_or(Reason::NoEndpoints)?,
+            Target::Cluster(id) => table.cluster(id, worker)?,
             Target::Unresolved(unresolved) => return Err((*unresolved).into()),
         };
         let cluster = Rc::new(cluster);

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     dns::Resolver,
     forward::Table,
+    upstream::{ClusterTls, KnownTls},
     worker::{self, Bind, Bound, Command, WorkerHandle},
 };
 
@@ -34,6 +35,8 @@ pub(super) struct Applied {
     facts: mpsc::UnboundedSender<Fact>,
     gateways: OrdMap<Origin, Arc<Gateway>>,
     names: AHashMap<Origin, ClusterNames>,
+    secured: AHashMap<Origin, ClusterTls>,
+    known_tls: KnownTls,
     claims: Claims,
     places: BTreeMap<SocketAddr, Place>,
     /// Tables that workers may still hold. The last to let go of a large table spends a while freeing it, and that must
@@ -63,6 +66,8 @@ impl Applied {
             facts,
             gateways: OrdMap::new(),
             names: AHashMap::default(),
+            secured: AHashMap::default(),
+            known_tls: KnownTls::default(),
             claims: Claims::default(),
             places: BTreeMap::new(),
             outdated: Vec::new(),
@@ -109,6 +114,7 @@ impl Applied {
             touched.extend(was);
             touched.extend(is);
             self.follow_names(origin, before, after);
+            self.follow_security(origin, before, after);
             self.forget_listeners(before, after);
             changed.insert(origin.clone());
         }
@@ -126,6 +132,15 @@ impl Applied {
         let old = before.map_or(&nothing, |before| &before.clusters);
         let names = self.names.entry(origin.clone()).or_default();
         *names = names::follow(names, old, &after.clusters, &self.resolver);
+    }
+
+    fn follow_security(&mut self, origin: &Origin, before: Option<&Arc<Gateway>>, after: Option<&Arc<Gateway>>) {
+        let Some(after) = after else {
+            self.secured.remove(origin);
+            return;
+        };
+        let secured = self.secured.entry(origin.clone()).or_default();
+        *secured = self.known_tls.follow(secured, before.map(|before| &**before), after);
     }
 
     /// Says of listeners that their gateway no longer has, that they are gone.
@@ -282,11 +297,13 @@ impl Applied {
         let owner = self.claims.owner(address).and_then(|owner| self.gateways.get(owner));
         let Some(gateway) = owner.cloned() else { return };
         let names = self.names.get(&gateway.origin).cloned().unwrap_or_default();
+        let secured = self.secured.get(&gateway.origin).cloned().unwrap_or_default();
         let compile = |previous: Option<&Table>| {
             Arc::new(Table::compile(
                 listeners,
                 gateway.clusters.clone(),
                 names.clone(),
+                secured.clone(),
                 previous,
             ))
         };

@@ -32,7 +32,11 @@ impl Parsed {
         let chain = certificate.chain.iter().cloned().map(CertificateDer::from).collect();
         let key = PrivateKeyDer::try_from(certificate.key.expose().to_vec())
             .map_err(|error| rustls::Error::General(error.to_owned()))
-            .and_then(|key| CertifiedKey::from_der(chain, key, provider));
+            .and_then(|key| CertifiedKey::from_der(chain, key, provider))
+            .map(|key| CertifiedKey {
+                ocsp: certificate.staple.clone(),
+                ..key
+            });
         if let Err(error) = &key {
             tracing::warn!(certificate = %certificate.origin, %error, "a certificate cannot be used; handshakes that need it are refused");
         }
@@ -79,6 +83,11 @@ pub(super) struct ListenerCertificates(Vec<Parsed>);
 impl ListenerCertificates {
     pub(super) fn new(certificates: Vec<Parsed>) -> Self {
         Self(certificates)
+    }
+
+    /// Whether there is any client that could be served.
+    pub(super) fn is_any_usable(&self) -> bool {
+        self.0.iter().any(|parsed| parsed.key.is_some())
     }
 
     /// Whether these are the given certificates, in the given order.

@@ -3,32 +3,17 @@
 //! A table never changes. A new one takes over from the one before it whatever is still the same: parsed keys, whole
 //! configurations, and the keys of session tickets, so that clients resume their sessions across updates.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use ahash::AHashMap;
-use gatewright_ir::{Certificate, HostPattern, Listener, Origin, Protocol, Termination, Text};
-use rustls::{
-    ServerConfig,
-    crypto::{
-        CryptoProvider,
-        aws_lc_rs::{
-            self,
-            kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768},
-        },
-    },
-    server::{NoServerSessionStorage, ProducesTickets},
-    version::{TLS12, TLS13},
+use gatewright_ir::{ClientValidation, HostPattern, Listener, Origin, Protocol, Termination, Text};
+use rustls::ServerConfig;
+
+use super::{
+    certificates::{ListenerCertificates, Parsed, ParsedCertificates},
+    config::configuration,
+    provider::PROVIDER,
 };
-
-use super::certificates::{ListenerCertificates, Parsed, ParsedCertificates};
-
-/// The one crypto provider of the data plane, whatever the process has installed.
-static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
-    let mut provider = aws_lc_rs::default_provider();
-    // A hybrid key exchange first, so that traffic recorded today stays secret from the computers of tomorrow.
-    provider.kx_groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];
-    Arc::new(provider)
-});
 
 /// Which listener, and with it which certificates, a client gets.
 #[derive(Debug, Default)]
@@ -47,6 +32,7 @@ pub(crate) struct TlsTable {
 pub(super) struct ListenerTls {
     pub(super) origin: Origin,
     certificates: Arc<ListenerCertificates>,
+    clients: Option<Arc<ClientValidation>>,
     pub(super) handling: Handling,
 }
 
@@ -55,7 +41,7 @@ pub(super) struct ListenerTls {
 pub(super) enum Handling {
     /// They are made here.
     Terminate(Arc<ServerConfig>),
-    /// They are refused: no configuration could be made.
+    /// They are refused: there is no usable certificate, or nobody could be let in.
     Refuse,
     /// Backends make them.
     PassThrough,
@@ -84,8 +70,8 @@ impl TlsTable {
             let index = table.listeners.len();
             match &listener.protocol {
                 Protocol::Https(termination) | Protocol::Tls(termination) => {
-                    let Termination { certificates, .. } = termination;
-                    let parsed = certificates
+                    let parsed = termination
+                        .certificates
                         .iter()
                         .map(|certificate| {
                             let known = previous.map(|previous| &previous.parsed);
@@ -98,13 +84,9 @@ impl TlsTable {
                         Protocol::Https(_) => &[b"h2", b"http/1.1"],
                         _ => &[],
                     };
-                    table.listeners.push(ListenerTls::new(
-                        &listener.origin,
-                        certificates,
-                        parsed,
-                        protocols,
-                        same,
-                    ));
+                    table
+                        .listeners
+                        .push(ListenerTls::new(&listener.origin, termination, parsed, protocols, same));
                 }
                 Protocol::Passthrough => {
                     table.has_passthrough = true;
@@ -149,22 +131,27 @@ fn parent(name: &str) -> Option<&str> {
 impl ListenerTls {
     fn new(
         origin: &Origin,
-        certificates: &[Arc<Certificate>],
+        termination: &Termination,
         parsed: Vec<Parsed>,
         protocols: &[&[u8]],
         before: Option<&Self>,
     ) -> Self {
-        let is_same = |config: &Arc<ServerConfig>| {
+        let Termination { certificates, clients } = termination;
+        let speaks_same = |config: &Arc<ServerConfig>| {
             config
                 .alpn_protocols
                 .iter()
                 .map(Vec::as_slice)
                 .eq(protocols.iter().copied())
         };
-        let before = before.filter(|before| before.handling.config().is_none_or(is_same));
+        // With other terms nothing of before is good, tickets least of all.
+        let before = before.filter(|before| {
+            before.clients == *clients
+                && before.handling.config().is_none_or(speaks_same)
+                && !matches!(before.handling, Handling::PassThrough)
+        });
         if let Some(before) = before
             && before.certificates.are(certificates)
-            && !matches!(before.handling, Handling::PassThrough)
         {
             return before.clone();
         }
@@ -172,11 +159,13 @@ impl ListenerTls {
         let tickets = before
             .and_then(|before| before.handling.config())
             .map(|config| Arc::clone(&config.ticketer));
-        let config = configuration(&certificates, protocols, tickets)
-            .inspect_err(|error| tracing::error!(listener = %origin, %error, "TLS cannot be configured"));
+        let config = configuration(&certificates, clients.as_deref(), protocols, tickets).inspect_err(|error| {
+            tracing::warn!(listener = %origin, %error, "TLS cannot be configured; handshakes are refused");
+        });
         Self {
             origin: origin.clone(),
             certificates,
+            clients: clients.clone(),
             handling: config.map_or(Handling::Refuse, |config| Handling::Terminate(Arc::new(config))),
         }
     }
@@ -185,25 +174,8 @@ impl ListenerTls {
         Self {
             origin: origin.clone(),
             certificates: Arc::new(ListenerCertificates::new(Vec::new())),
+            clients: None,
             handling: Handling::PassThrough,
         }
     }
-}
-
-/// The configuration of one listener. Each listener has ticket keys of its own, so that a session begun under one
-/// listener's terms cannot be resumed under another's.
-fn configuration(
-    certificates: &Arc<ListenerCertificates>,
-    protocols: &[&[u8]],
-    tickets: Option<Arc<dyn ProducesTickets>>,
-) -> Result<ServerConfig, rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(Arc::clone(&PROVIDER))
-        .with_protocol_versions(&[&TLS13, &TLS12])?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::clone(certificates) as _);
-    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-    config.ticketer = tickets.map_or_else(aws_lc_rs::Ticketer::new, Ok)?;
-    // Tickets are enough, and a shared store would be a lock between workers.
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    Ok(config)
 }

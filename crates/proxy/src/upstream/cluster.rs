@@ -4,7 +4,7 @@ use std::{cell::RefCell, net::SocketAddr, rc::Rc, sync::Arc};
 
 use gatewright_ir::{Cluster, ClusterId, Endpoints, UpstreamProtocol};
 
-use super::{Anchor, Budget, Endpoint, Registry};
+use super::{Anchor, BackendTls, Budget, Endpoint, Registry};
 use crate::{
     dns::Names,
     session::{CompiledSession, Tag},
@@ -17,6 +17,8 @@ pub(crate) struct ClusterView {
     pub(crate) protocol: UpstreamProtocol,
     /// Whether the requests of one client go to one endpoint.
     pub(crate) is_by_client: bool,
+    /// On which terms they are spoken to over TLS; absent means in clear text.
+    tls: Option<Arc<BackendTls>>,
     endpoints: RefCell<Vec<Rc<Endpoint>>>,
     names: Option<Names>,
     /// How many retries they may get, all rules taken together; absent means as many as the rules want.
@@ -28,18 +30,25 @@ pub(crate) struct ClusterView {
 }
 
 impl ClusterView {
-    /// Looks up the endpoints of a cluster. `names` is given when the cluster is a name.
-    pub(crate) fn new(cluster: &Cluster, names: Option<Names>, registry: &Registry) -> Self {
+    /// Looks up the endpoints of a cluster. `names` is given when the cluster is a name, `tls` when its endpoints are to be
+    /// spoken to over TLS.
+    pub(crate) fn new(
+        cluster: &Cluster,
+        names: Option<Names>,
+        tls: Option<Arc<BackendTls>>,
+        registry: &Registry,
+    ) -> Self {
         let endpoints = match &cluster.endpoints {
             Endpoints::Known(endpoints) => endpoints
                 .iter()
-                .map(|endpoint| registry.endpoint(endpoint.address, cluster.protocol))
+                .map(|endpoint| registry.endpoint(endpoint.address, cluster.protocol, tls.as_ref()))
                 .collect(),
             Endpoints::Named { .. } => Vec::new(),
         };
         Self {
             protocol: cluster.protocol,
             is_by_client: cluster.is_by_client,
+            tls,
             endpoints: RefCell::new(endpoints),
             names,
             budget: cluster
@@ -136,7 +145,7 @@ impl ClusterView {
         if !Arc::ptr_eq(&addresses, &resolved) {
             let endpoints = addresses
                 .iter()
-                .map(|address| registry.endpoint(*address, self.protocol));
+                .map(|address| registry.endpoint(*address, self.protocol, self.tls.as_ref()));
             *self.endpoints.borrow_mut() = endpoints.collect();
             *resolved = Arc::clone(&addresses);
             self.tags.borrow_mut().clear();

@@ -7,13 +7,14 @@ use std::{
     cell::{Cell, RefCell},
     net::SocketAddr,
     rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use ahash::AHashMap;
 use gatewright_ir::{UpstreamProtocol, UpstreamSettings};
 
-use super::{budget::Budgets, h1::Connection, h2::Sessions};
+use super::{BackendTls, budget::Budgets, h1::Connection, h2::Sessions};
 
 /// How long an endpoint that failed is passed over while others are there. Each failure after a rest doubles the next.
 const REST: Duration = Duration::from_secs(1);
@@ -21,11 +22,13 @@ const LONGEST_REST: Duration = Duration::from_secs(30);
 /// So many answers in a row that only a failing backend or a gateway before it gives make an endpoint rest.
 const MOST_FAILURES: u32 = 5;
 
-/// One address that speaks one protocol.
+/// One address that speaks one protocol on one set of terms.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// On which terms it is spoken to over TLS; absent means in clear text.
+    pub(super) tls: Option<Arc<BackendTls>>,
     idle: RefCell<Vec<Idle>>,
     /// Connections with HTTP/2 streams on them.
     pub(crate) sessions: Sessions,
@@ -54,9 +57,10 @@ struct Idle {
 }
 
 impl Endpoint {
-    fn new(address: SocketAddr) -> Self {
+    fn new(address: SocketAddr, tls: Option<Arc<BackendTls>>) -> Self {
         Self {
             address,
+            tls,
             idle: RefCell::default(),
             sessions: Sessions::default(),
             in_flight: Cell::new(0),
@@ -146,21 +150,31 @@ impl Endpoint {
     }
 }
 
+/// What tells endpoints apart. Terms of TLS count by their place in memory, which nothing else can take while the endpoint
+/// holds them; zero stands for clear text. A connection made on other terms proves nothing about whom it reaches.
+type Key = (SocketAddr, UpstreamProtocol, usize);
+
 /// All endpoints that a worker knows.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    endpoints: RefCell<AHashMap<(SocketAddr, UpstreamProtocol), Rc<Endpoint>>>,
+    endpoints: RefCell<AHashMap<Key, Rc<Endpoint>>>,
     /// The retries of backends that have a limit of them.
     pub(super) budgets: Budgets,
 }
 
 impl Registry {
     /// The endpoint of an address.
-    pub(crate) fn endpoint(&self, address: SocketAddr, protocol: UpstreamProtocol) -> Rc<Endpoint> {
+    pub(crate) fn endpoint(
+        &self,
+        address: SocketAddr,
+        protocol: UpstreamProtocol,
+        tls: Option<&Arc<BackendTls>>,
+    ) -> Rc<Endpoint> {
+        let terms = tls.map_or(0, |tls| Arc::as_ptr(tls).addr());
         let mut endpoints = self.endpoints.borrow_mut();
         let endpoint = endpoints
-            .entry((address, protocol))
-            .or_insert_with(|| Rc::new(Endpoint::new(address)));
+            .entry((address, protocol, terms))
+            .or_insert_with(|| Rc::new(Endpoint::new(address, tls.cloned())));
         Rc::clone(endpoint)
     }
 

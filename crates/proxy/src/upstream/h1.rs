@@ -5,25 +5,21 @@
 
 use std::{
     io,
-    net::SocketAddr,
     pin::Pin,
     rc::Rc,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
 };
 
+use gatewright_ir::UpstreamProtocol;
 use http::HeaderMap;
-use socket2::SockRef;
-use tokio::{
-    io::AsyncWrite,
-    net::{TcpSocket, TcpStream},
-};
+use tokio::io::AsyncWrite;
 
-use super::{Lost, Upstream};
+use super::{Dialed, Endpoint, Lost, Upstream, dial};
 use crate::{
     forward::{BodyError, End, Fill, Incoming, Outgoing, ResponseView},
     h1::{BodyLength, Encoding, Reader, Writer, parse_response, slots},
     metrics::Gauge,
-    worker::{Worker, keepalive},
+    worker::Worker,
 };
 
 /// Largest response head.
@@ -33,7 +29,7 @@ const MOST_HEAD_BYTES: usize = 128 * 1024;
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts about one connection")]
 pub(crate) struct Connection {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Dialed,
     pub(crate) reader: Reader,
     pub(crate) writer: Writer,
     worker: Rc<Worker>,
@@ -52,8 +48,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Opens a connection.
-    pub(crate) async fn open(address: SocketAddr, worker: &Rc<Worker>) -> io::Result<Box<Self>> {
-        let stream = connect(address).await?;
+    pub(crate) async fn open(endpoint: &Endpoint, worker: &Rc<Worker>) -> io::Result<Box<Self>> {
+        let stream = dial(endpoint, UpstreamProtocol::Http1).await?;
         Ok(Box::new(Self {
             stream,
             reader: Reader::default(),
@@ -70,16 +66,7 @@ impl Connection {
 
     /// Whether the backend has neither closed the unused connection nor sent anything on it.
     pub(crate) fn is_silent(&mut self) -> bool {
-        let mut context = Context::from_waker(Waker::noop());
-        // Without an event since the last read there is nothing to see, and no need to ask the kernel.
-        match self.stream.poll_read_ready(&mut context) {
-            Poll::Pending => true,
-            Poll::Ready(Err(_)) => false,
-            Poll::Ready(Ok(())) => {
-                let outcome = self.stream.try_read(&mut [0]);
-                matches!(outcome, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-            }
-        }
+        self.stream.is_silent()
     }
 
     /// Prepares the next request: its head, and how its body is delimited.
@@ -116,18 +103,6 @@ impl Connection {
             }
         }
     }
-}
-
-/// Opens a TCP connection as all upstream connections are.
-pub(super) async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let socket = if address.is_ipv4() {
-        TcpSocket::new_v4()?
-    } else {
-        TcpSocket::new_v6()?
-    };
-    socket.set_nodelay(true)?;
-    SockRef::from(&socket).set_tcp_keepalive(&keepalive())?;
-    socket.connect(address).await
 }
 
 impl Upstream for Connection {
@@ -169,7 +144,12 @@ impl Upstream for Connection {
                     .poll_read(context, &mut self.stream, &self.worker.stock)
             ) {
                 Ok(count) if count > 0 => self.has_response = true,
-                _ => return Poll::Ready(Err(self.lost())),
+                Ok(_) => return Poll::Ready(Err(self.lost())),
+                Err(error) => {
+                    // Where a backend refuses our certificate, this is where we hear of it.
+                    tracing::debug!(%error, "a connection to a backend broke");
+                    return Poll::Ready(Err(self.lost()));
+                }
             }
         }
     }

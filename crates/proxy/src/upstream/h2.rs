@@ -17,11 +17,11 @@ use ::h2::{
     client::{Builder, ResponseFuture, SendRequest},
 };
 use bytes::Bytes;
-use gatewright_ir::UpstreamSettings;
-use http::{HeaderMap, Request, Response, header};
+use gatewright_ir::{UpstreamProtocol, UpstreamSettings};
+use http::{HeaderMap, Request, Response, Uri, header, uri::Scheme};
 use tokio::sync::Notify;
 
-use super::{Endpoint, Lost, Upstream, h1::connect};
+use super::{Endpoint, Lost, Upstream, dial};
 use crate::{
     forward::{BodyError, Field, Fill, Incoming, Outgoing, RequestFacts, ResponseView},
     h1::{BodyLength, parse_length},
@@ -51,6 +51,8 @@ pub(crate) struct Sessions {
 #[derive(Debug)]
 struct Session {
     sender: SendRequest<Bytes>,
+    /// Whether it is spoken over TLS, which requests have to say.
+    is_secured: bool,
     streams: Cell<usize>,
     is_closed: Rc<Cell<bool>>,
     is_old: Cell<bool>,
@@ -168,7 +170,13 @@ async fn start(
     let mut sender = session.sender.clone();
     std::future::poll_fn(|context| sender.poll_ready(context)).await?;
     let is_ended = facts.body.is_empty();
-    let (response, stream) = sender.send_request(request.clone(), is_ended)?;
+    let mut request = request.clone();
+    if session.is_secured {
+        let mut parts = std::mem::take(request.uri_mut()).into_parts();
+        parts.scheme = Some(Scheme::HTTPS);
+        *request.uri_mut() = Uri::from_parts(parts).map_err(|_| Error::from(Reason::INTERNAL_ERROR))?;
+    }
+    let (response, stream) = sender.send_request(request, is_ended)?;
     Ok((response, Sending::new(stream, is_ended)))
 }
 
@@ -176,7 +184,7 @@ async fn open_session(endpoint: &Endpoint, worker: &Rc<Worker>, settings: &Upstr
     let sessions = &endpoint.sessions;
     sessions.is_opening.set(true);
     let _opening = Opening(sessions);
-    let stream = connect(endpoint.address).await?;
+    let stream = dial(endpoint, UpstreamProtocol::Http2).await?;
     let (sender, connection) = Builder::new()
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
@@ -189,6 +197,7 @@ async fn open_session(endpoint: &Endpoint, worker: &Rc<Worker>, settings: &Upstr
     let is_closed = Rc::new(Cell::new(false));
     let session = Session {
         sender,
+        is_secured: endpoint.tls.is_some(),
         streams: Cell::new(0),
         is_closed: Rc::clone(&is_closed),
         is_old: Cell::new(false),

@@ -13,7 +13,9 @@
 mod answers;
 mod authorisation;
 mod backend_filters;
+mod backend_tls;
 mod balancing;
+mod client_certificates;
 mod cors;
 mod forwarded;
 mod grpc;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Endpoint, LONGEST_REST, MOST_FAILURES, REST};
 
 fn endpoint() -> Endpoint {
-    Endpoint::new("127.0.0.1:1".parse().unwrap())
+    Endpoint::new("127.0.0.1:1".parse().unwrap(), None)
 }
 
 fn left(endpoint: &Endpoint, now: Instant) -> Duration {

@@ -21,7 +21,7 @@ fn a_connection_takes_little_memory() {
         let address = listener.local_addr().unwrap();
         let stream = TcpStream::connect(address).await.unwrap();
         let worker = Worker::new(Arc::default());
-        let table = Table::compile(&[], OrdMap::new(), Arc::default(), None);
+        let table = Table::compile(&[], OrdMap::new(), Arc::default(), OrdMap::new(), None);
         let bind = LocalBind::new(Bind::new(address, Arc::new(table)), &worker);
         let deadline = worker.deadline();
         let bound = bind.admit(deadline.nudge(), 1).unwrap();

@@ -8,10 +8,10 @@ use std::{
 };
 
 use gatewright_ir::{
-    Backend, Certificate, Cluster, ClusterId, Endpoint, Endpoints, Entry, Field, Filters, Gateway, HeaderChange, Host,
-    HostPattern, Listener, ListenerSettings, Match, Mirror, Origin, PathChange, PathMatch, Pattern, Protocol, Rank,
-    Redirect, Retry, RetryBudget, Rewrite, Rule, Security, Share, Target, Termination, TextMatch, Timeouts, Unresolved,
-    UpstreamProtocol,
+    Backend, Certificate, ClientValidation, Cluster, ClusterId, Endpoint, Endpoints, Entry, Field, Filters, Gateway,
+    HeaderChange, Host, HostPattern, Listener, ListenerSettings, Match, Mirror, Origin, PathChange, PathMatch, Pattern,
+    Protocol, Rank, Redirect, Retry, RetryBudget, Rewrite, Rule, Security, Share, Target, Termination, TextMatch,
+    Timeouts, Unresolved, UpstreamProtocol,
 };
 use imbl::OrdMap;
 
@@ -21,6 +21,7 @@ pub(crate) struct Plan {
     origin: String,
     generation: i64,
     listeners: Vec<Listener>,
+    identity: Option<Arc<Certificate>>,
     clusters: OrdMap<ClusterId, Arc<Cluster>>,
     routes: u16,
 }
@@ -35,6 +36,7 @@ impl Plan {
             origin: origin.to_owned(),
             generation: 1,
             listeners: Vec::new(),
+            identity: None,
             clusters: OrdMap::new(),
             routes: 0,
         }
@@ -153,6 +155,35 @@ impl Plan {
         self
     }
 
+    /// Says how the endpoints of a cluster are spoken to.
+    pub(crate) fn secured(mut self, id: &str, security: Security) -> Self {
+        let id = ClusterId::new(id);
+        let cluster = self.clusters.get(&id).expect("a cluster was added");
+        let secured = Cluster {
+            security,
+            ..Cluster::clone(cluster)
+        };
+        self.clusters.insert(id, Arc::new(secured));
+        self
+    }
+
+    /// What the gateway shows to backends.
+    pub(crate) fn identity(mut self, certificate: &Arc<Certificate>) -> Self {
+        self.identity = Some(Arc::clone(certificate));
+        self
+    }
+
+    /// Which clients the last listener lets in.
+    pub(crate) fn clients(mut self, validation: &Arc<ClientValidation>) -> Self {
+        match &mut self.last().protocol {
+            Protocol::Https(termination) | Protocol::Tls(termination) => {
+                termination.clients = Some(Arc::clone(validation));
+            }
+            _ => panic!("a listener that terminates TLS was added"),
+        }
+        self
+    }
+
     /// Limits the retries of a cluster.
     pub(crate) fn budget(mut self, id: &str, budget: RetryBudget) -> Self {
         let id = ClusterId::new(id);
@@ -182,7 +213,7 @@ impl Plan {
             origin: Origin::new(self.origin),
             generation: self.generation,
             listeners: self.listeners.into_iter().map(Arc::new).collect(),
-            identity: None,
+            identity: self.identity,
             clusters: self.clusters,
         })
     }
