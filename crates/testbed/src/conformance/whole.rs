@@ -99,9 +99,6 @@ mod tests {
             shortfalls(&report(14)),
             ["GATEWAY-TLS: 20 core and 14 extended tests passed, where the suite has 20 and 15"]
         );
-        assert_eq!(
-            shortfalls(&report(15)[1..]),
-            ["GATEWAY-HTTP: it is not in the report"]
-        );
+        assert_eq!(shortfalls(&report(15)[1..]), ["GATEWAY-HTTP: it is not in the report"]);
     }
 }
