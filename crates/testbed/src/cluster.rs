@@ -46,7 +46,6 @@ use self::{
 use crate::{locks, say};
 
 pub use images::{Image, Images, Program};
-pub(crate) use setup::check_go;
 pub use setup::{
     Programs,
     gateway_api::{Channel, VERSION as GATEWAY_API_VERSION, manifests as gateway_api_manifests},

@@ -9,6 +9,7 @@ mod log;
 mod report;
 mod suite;
 mod summary;
+mod whole;
 
 use std::{
     fs,
@@ -28,7 +29,7 @@ pub use bed::DataPlane;
 pub use summary::Summary;
 
 /// What is judged unless something else is asked for: what the report in the repository is about.
-pub const PROFILES: &str = "GATEWAY-HTTP,GATEWAY-GRPC";
+pub const PROFILES: &str = "GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP,GATEWAY-UDP";
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -82,11 +83,15 @@ pub fn run(choice: &Choice, gatewright: &Path) -> anyhow::Result<Summary> {
     let mut summary = Summary {
         profiles: summary::read(&sums)?,
         outcomes,
+        shortfalls: Vec::new(),
         time,
         report: None,
         folder,
     };
     if choice.is_whole() {
+        if choice.profiles == PROFILES {
+            summary.shortfalls = whole::shortfalls(&summary.profiles);
+        }
         summary.report = Some(if choice.profiles == PROFILES && summary.is_success() {
             report::publish(&report, &module().join("reports").join(choice.report_name()))?
         } else {

@@ -4,6 +4,7 @@
 //! scale. Nothing outside tests and benchmarks may depend on this crate.
 
 pub mod bench;
+pub mod certificates;
 pub mod cluster;
 pub mod conformance;
 pub mod figures;
@@ -15,6 +16,7 @@ pub mod peers;
 pub mod process;
 pub mod programs;
 pub mod report;
+pub mod sslyze;
 pub mod statistics;
 pub mod worlds;
 

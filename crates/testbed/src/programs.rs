@@ -4,6 +4,7 @@
 //! packages; which mirror those come from is the machine's own business. What is set up is said first.
 
 pub(crate) mod envoy;
+pub(crate) mod go;
 mod ours;
 pub(crate) mod python;
 

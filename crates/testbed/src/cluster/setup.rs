@@ -13,7 +13,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 
 use super::Channel;
 use crate::{process, programs, say};
@@ -97,16 +97,6 @@ fn go_module() -> PathBuf {
 
 /// Runs Go in the module that pins the versions.
 fn go(arguments: &[&str]) -> anyhow::Result<String> {
-    check_go()?;
+    programs::go::check()?;
     process::output(Command::new("go").args(arguments).current_dir(go_module()))
-}
-
-/// The packages of most systems are too old to be installed from here: Kubernetes asks for a recent Go.
-pub(crate) fn check_go() -> anyhow::Result<()> {
-    if programs::find("go").is_none() {
-        bail!(
-            "Go is not installed\n\nhint: install it from https://go.dev/dl; from version 1.21 on it gets a newer one itself"
-        );
-    }
-    Ok(())
 }

@@ -18,7 +18,11 @@ use super::{
     log::{Log, Outcome, Verdict},
     module,
 };
-use crate::{locks, process, programs, say};
+use crate::{
+    locks, process,
+    programs::{self, go},
+    say,
+};
 
 /// What pins the version.
 const GO_MOD: &str = include_str!("../../../../conformance/go.mod");
@@ -169,7 +173,7 @@ fn fingerprint(module: &Path) -> anyhow::Result<u64> {
 }
 
 fn build(folder: &Path, program: &Path) -> anyhow::Result<()> {
-    crate::cluster::check_go()?;
+    go::check()?;
     say(format_args!(
         "setting up: building the conformance suite {} into {} (the first time, some minutes)",
         version(),
@@ -179,18 +183,7 @@ fn build(folder: &Path, program: &Path) -> anyhow::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
-    fs::create_dir_all(folder)?;
-    let part = program.with_extension("part");
-    let mut command = Command::new("go");
-    command
-        .args(["test", "-c", "-trimpath", "-ldflags", "-s -w", "-o"])
-        .arg(&part)
-        .arg(".")
-        .env("CGO_ENABLED", "0")
-        .current_dir(module());
-    process::output(&command).context("the conformance suite could not be built")?;
-    fs::rename(&part, program)?;
-    Ok(())
+    go::build(&module(), go::Target::Tests, "", program).context("the conformance suite could not be built")
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub struct Summary {
     /// The sums of each profile, as the suite made them.
     pub(super) profiles: Vec<Profile>,
     pub(super) outcomes: BTreeMap<String, Outcome>,
+    /// What a whole run lacks.
+    pub(super) shortfalls: Vec<String>,
     /// How long the suite ran, without the start of the cluster.
     pub(super) time: Duration,
     /// Where the report is, if one was made, and what became of it.
@@ -29,10 +31,18 @@ pub struct Summary {
 /// One profile of the suite's report.
 #[derive(Debug, Deserialize)]
 pub(super) struct Profile {
-    name: String,
+    pub(super) name: String,
     core: Status,
     #[serde(default)]
     extended: Option<Status>,
+}
+
+impl Profile {
+    /// How many core and how many extended tests passed.
+    pub(super) fn passed(&self) -> (u32, u32) {
+        let extended = self.extended.as_ref().map(|extended| extended.statistics.passed);
+        (self.core.statistics.passed, extended.unwrap_or_default())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,7 +78,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Profile>> {
 impl Summary {
     /// Whether all that was to run did, and passed.
     pub fn is_success(&self) -> bool {
-        self.count(Verdict::Passed) == self.outcomes.len()
+        self.shortfalls.is_empty() && self.count(Verdict::Passed) == self.outcomes.len()
     }
 
     fn count(&self, verdict: Verdict) -> usize {
@@ -101,6 +111,9 @@ impl fmt::Display for Summary {
         for (name, outcome) in failed {
             let complaint = outcome.complaint.as_deref().unwrap_or("it does not say why");
             writeln!(formatter, "FAILED {name}: {complaint}")?;
+        }
+        for shortfall in &self.shortfalls {
+            writeln!(formatter, "MISSING {shortfall}")?;
         }
         writeln!(
             formatter,
@@ -158,6 +171,7 @@ mod tests {
                 ("Good".to_owned(), outcome(Verdict::Passed, None)),
                 ("Bad".to_owned(), outcome(Verdict::Failed, Some("no answer"))),
             ]),
+            shortfalls: vec!["GATEWAY-TLS: it is not in the report".to_owned()],
             time: Duration::from_secs(61),
             report: None,
             folder: "/logs".into(),
@@ -168,6 +182,7 @@ mod tests {
             "GATEWAY-HTTP: core 37 passed, 0 failed, 0 skipped\n\
              GATEWAY-HTTP: extended 1 passed, 1 failed, 0 skipped; 2 of 3 features claimed\n\
              FAILED Bad: no answer\n\
+             MISSING GATEWAY-TLS: it is not in the report\n\
              1 passed, 1 failed, 0 skipped in 61 s; logs in /logs\n"
         );
     }

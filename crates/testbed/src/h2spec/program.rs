@@ -2,18 +2,13 @@
 //!
 //! The module's own go.mod forbids its tags of version 2, so a commit pins it: the one of v2.6.0.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context;
 
 use crate::{
-    locks, process,
-    programs::{self, workspace},
+    locks,
+    programs::{self, go, workspace},
     say,
 };
 
@@ -30,7 +25,17 @@ pub(super) fn find() -> anyhow::Result<PathBuf> {
     let program = cache.join(format!("h2spec-{version}")).join("h2spec");
     let _lock = locks::wait_for_lock(&cache.join("h2spec.lock"), BUILD)?;
     if !program.is_file() {
-        build(version, &program)?;
+        say(format_args!(
+            "setting up: building h2spec {version} into {}",
+            program.display()
+        ));
+        let package = format!("{PACKAGE}/cmd/h2spec");
+        go::build(
+            &workspace().join("conformance/h2spec"),
+            go::Target::Package(&package),
+            "",
+            &program,
+        )?;
     }
     Ok(program)
 }
@@ -39,27 +44,6 @@ fn version() -> Option<&'static str> {
     let mut lines = GO_MOD.lines();
     let rest = lines.find_map(|line| line.trim().trim_start_matches("require ").strip_prefix(PACKAGE))?;
     rest.split_whitespace().next()
-}
-
-fn build(version: &str, program: &Path) -> anyhow::Result<()> {
-    crate::cluster::check_go()?;
-    say(format_args!(
-        "setting up: building h2spec {version} into {}",
-        program.display()
-    ));
-    let folder = program.parent().unwrap_or(program);
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let part = program.with_extension("part");
-    let mut command = Command::new("go");
-    command
-        .args(["build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o"])
-        .arg(&part)
-        .arg(format!("{PACKAGE}/cmd/h2spec"))
-        .env("CGO_ENABLED", "0")
-        .current_dir(workspace().join("conformance/h2spec"));
-    process::output(&command).context("h2spec could not be built")?;
-    fs::rename(&part, program)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -15,5 +15,6 @@ mod images;
 mod lifecycle;
 mod pods;
 mod services;
+mod sslyze;
 mod volumes;
 mod world;

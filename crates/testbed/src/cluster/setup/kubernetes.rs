@@ -3,15 +3,13 @@
 //! `crates/testbed/kubernetes` is the Go module that pins them. Building takes about twenty minutes on two processors.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
-    process::Command,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
-use crate::{locks, say};
+use crate::{locks, programs::go, say};
 
 const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kubectl"];
 
@@ -28,13 +26,12 @@ pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {
     if PROGRAMS.iter().all(|program| folder.join(program).is_file()) {
         return Ok(folder);
     }
-    super::check_go()?;
+    go::check()?;
     say(format_args!(
         "setting up: Kubernetes {version}, built into {} (once, about twenty minutes on two processors)",
         folder.display()
     ));
     let _lock = locks::wait_for_lock(&cache.join(format!("kubernetes-{version}.lock")), BUILD)?;
-    fs::create_dir_all(&folder)?;
     for program in PROGRAMS {
         if !folder.join(program).is_file() {
             build(program, version, &folder)?;
@@ -46,24 +43,13 @@ pub(super) fn find(cache: &Path) -> anyhow::Result<PathBuf> {
 fn build(program: &str, version: &str, folder: &Path) -> anyhow::Result<()> {
     say(format_args!("setting up: building {program} {version}"));
     let started = Instant::now();
-    let part = folder.join(format!("{program}.part"));
-    let mut command = Command::new("go");
-    command
-        .args([
-            "build",
-            "-buildvcs=false",
-            "-trimpath",
-            "-ldflags",
-            &linker_flags(version),
-            "-o",
-        ])
-        .arg(&part)
-        .arg(format!("k8s.io/kubernetes/cmd/{program}"))
-        .env("CGO_ENABLED", "0")
-        .current_dir(super::go_module());
-    let status = command.status().context("cannot start go")?;
-    ensure!(status.success(), "go could not build {program}: {status}");
-    fs::rename(&part, folder.join(program))?;
+    let package = format!("k8s.io/kubernetes/cmd/{program}");
+    go::build(
+        &super::go_module(),
+        go::Target::Package(&package),
+        &linker_flags(version),
+        &folder.join(program),
+    )?;
     say(format_args!(
         "setting up: built {program} in {} s",
         started.elapsed().as_secs()
@@ -77,7 +63,7 @@ fn linker_flags(version: &str) -> String {
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
     let base = "k8s.io/component-base/version";
     format!(
-        "-s -w -X {base}.gitVersion=v{version} -X k8s.io/client-go/pkg/version.gitVersion=v{version} \
+        "-X {base}.gitVersion=v{version} -X k8s.io/client-go/pkg/version.gitVersion=v{version} \
          -X {base}.gitMajor={major} -X {base}.gitMinor={minor}"
     )
 }
