@@ -13,4 +13,5 @@ mod files;
 mod helm;
 mod page;
 mod rights;
+mod streams;
 mod strict;

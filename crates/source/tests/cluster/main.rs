@@ -9,6 +9,7 @@
     reason = "helpers of tests fail by panicking, as tests do"
 )]
 
+mod agreement;
 mod faults;
 mod followed;
 mod gateways;
@@ -21,4 +22,5 @@ mod statuses;
 mod support;
 mod tenants;
 mod trouble;
+mod versions;
 mod watching;

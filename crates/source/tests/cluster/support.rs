@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream};
-use gatewright_api::{CustomResourceExt, GatewayConfig, Kind, ObjectName};
+use gatewright_api::{Kind, ObjectName};
 use gatewright_source::kube::WriterSettings;
 use gatewright_testbed::cluster::{Channel, gateway_api_manifests};
 use gatewright_world::{
@@ -199,7 +199,7 @@ pub(crate) async fn install(client: &Client, definitions: Vec<Value>) {
 /// Gateway API and our own kinds.
 pub(crate) async fn install_all(client: &Client) {
     let mut definitions = gateway_api_definitions();
-    definitions.push(serde_json::to_value(GatewayConfig::crd()).unwrap());
+    definitions.extend(gatewright_api::definitions().unwrap());
     install(client, definitions).await;
 }
 

@@ -11,6 +11,7 @@ use super::{
     audit::{AuditLog, granted},
     empty::{Empty, SYSTEM},
     files::{manifest, of_kind},
+    streams,
 };
 use crate::{
     bed::{eventually, holds},
@@ -48,6 +49,7 @@ fn the_rights_in_one_namespace_are_all_that_is_needed_and_all_are_used() {
     let found = audit.read();
     assert_eq!(found.refused, BTreeSet::new());
     assert_eq!(found.borrowed, BTreeSet::new());
+    streams::clean(&empty);
     empty.run("kubectl delete gateway,httproute,grpcroute,xbackendtrafficpolicy,deployment --all");
     empty.run("kubectl delete service/first service/gatewright-second endpointslice/gatewright-third-80-ipv4");
     empty.remove("install-namespaced.yaml");
@@ -110,6 +112,8 @@ fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
             holds(is_new, &policy["status"])
         });
     }
+
+    streams::do_everything(empty, namespace);
 
     // What others have changed or deleted.
     let edited = json!({ "metadata": { "labels": { LABEL: "other" } } });
