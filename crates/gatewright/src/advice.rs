@@ -37,15 +37,15 @@ macro_rules! advice {
 }
 
 advice! {
-    ParentNotFound = "GW3001", Error, "A route names a parent that does not exist.",
+    ParentNotFound = "GW3001", Error, "A route or ListenerSet names a parent that does not exist.",
         "declare the Gateway, or correct name and namespace in parentRefs";
     ClassNotFound = "GW3002", Error, "A Gateway names a GatewayClass that does not exist.",
         "declare the GatewayClass, or correct gatewayClassName";
     ForeignClass = "GW3003", Warning, "A GatewayClass is for another controller, so its Gateways are not served.",
         "set controllerName of the GatewayClass, or start with --controller-name";
-    NoEndpoints = "GW3004", Warning, "A Service that routes use has no ready endpoint; requests to it are answered with 503.",
+    NoEndpoints = "GW3004", Warning, "A Service that routes use has no ready endpoint; requests to it are answered with 503, connections to it are closed.",
         "declare an EndpointSlice with the label kubernetes.io/service-name";
-    NoParent = "GW3005", Warning, "A route names no parent, so it attaches to nothing.",
+    NoParent = "GW3005", Warning, "A route names no parent, or a ListenerSet no Gateway, so it attaches to nothing.",
         "name a Gateway in parentRefs";
     NothingToServe = "GW3006", Warning, "No Gateway is declared, so nothing listens.",
         "declare a GatewayClass and a Gateway; examples/quickstart has both";

@@ -12,7 +12,7 @@ use gatewright_plan::StatusKey;
 use gatewright_world::{
     Key,
     desired::{Condition, ConditionKind, Reason, Scope, Status},
-    object::{ParentRef, Route},
+    object::{ListenerSet, ParentRef, Route},
     origin,
 };
 
@@ -84,7 +84,10 @@ fn is_consequence(condition: &Condition) -> bool {
 }
 
 fn parent_text(parent: &ParentRef) -> String {
-    let mut text = format!("parent {}", parent.name);
+    let mut text = match &*parent.kind {
+        "Gateway" => format!("parent {}", parent.name),
+        kind => format!("parent {kind} {}", parent.name),
+    };
     if let Some(section) = &parent.section {
         let _ = write!(text, " listener {section}");
     }
@@ -127,7 +130,8 @@ pub(crate) fn everything(
                 (!objects.contains_key(&class))
                     .then(|| Advice::ClassNotFound.finding(format!("GatewayClass {} does not exist", gateway.class)))
             }
-            Declared::Set(_) | Declared::Policy(_) | Declared::TlsPolicy(_) => None,
+            Declared::Set(set) => gatewayless(set, objects, is_alone),
+            Declared::Policy(_) | Declared::TlsPolicy(_) => None,
             Declared::Route(route) => {
                 parentless(route, shown.status.as_ref(), is_alone).map(|message| Advice::NoParent.finding(message))
             }
@@ -153,6 +157,25 @@ fn parentless(route: &Route, status: Option<&Status>, is_alone: bool) -> Option<
     }
 }
 
+/// Why a ListenerSet adds to nothing, where no condition tells it.
+fn gatewayless(set: &ListenerSet, objects: &Objects, is_alone: bool) -> Option<Finding> {
+    let Some(gateway) = &set.gateway else {
+        // Somebody else may know what it refers to.
+        return is_alone.then(|| Finding {
+            hint: Some("name a Gateway in parentRef".to_owned()),
+            ..Advice::NoParent.finding("refers to no Gateway, so its listeners are nowhere")
+        });
+    };
+    let id = StatusKey {
+        kind: Kind::Gateway,
+        key: gateway.clone(),
+    };
+    (!objects.contains_key(&id)).then(|| Finding {
+        hint: Some("declare the Gateway, or correct name and namespace in parentRef".to_owned()),
+        ..Advice::ParentNotFound.finding(format!("Gateway {gateway} does not exist"))
+    })
+}
+
 /// Backends in use that have no endpoint.
 fn idle_backends<'g>(gateways: impl Iterator<Item = &'g Arc<Gateway>>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
@@ -165,7 +188,7 @@ fn idle_backends<'g>(gateways: impl Iterator<Item = &'g Arc<Gateway>>) -> Vec<Fi
                 continue;
             };
             let finding = Advice::NoEndpoints
-                .finding("has no ready endpoint; requests to it are answered with 503")
+                .finding("has no ready endpoint; requests to it are answered with 503, connections to it are closed")
                 .about(&object);
             if !findings.contains(&finding) {
                 findings.push(finding);

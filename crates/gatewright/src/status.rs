@@ -19,7 +19,7 @@ use crate::{
 /// The arguments of `status`.
 #[derive(Args)]
 pub(crate) struct StatusArgs {
-    /// What to show: a kind (gatewayclass, gateway, httproute) or one object (gateway/NAME); else everything
+    /// What to show: a kind (gatewayclass, gateway, listenerset, httproute, …) or one object (gateway/NAME); else everything
     #[arg(value_name = "KIND[/NAME]")]
     object: Option<String>,
     /// Only objects of this namespace
@@ -86,7 +86,7 @@ fn selection(args: &StatusArgs) -> Result<Selection, Failure> {
         };
         let kind = Selection::kind_of(kind).ok_or_else(|| {
             Failure::usage(format!("{kind:?} is not a kind that has a status"))
-                .hint("write gatewayclass, gateway or httproute, or one object such as gateway/NAME")
+                .hint("write gatewayclass, gateway, listenerset, a kind of routes or of policies, or one object such as gateway/NAME")
         })?;
         selection.kind = Some(kind.as_str().to_owned());
         selection.name = name.map(str::to_owned);

@@ -19,7 +19,9 @@ use crate::{board::Shown, cluster::ClusterSummary, diagnose, finding::Finding, r
 
 pub(crate) use replica::ReplicaSummary;
 pub(crate) use select::Selection;
-pub(crate) use summary::{ClassSummary, GatewaySummary, RouteSummary, Verdict};
+pub(crate) use summary::{
+    ClassSummary, GatewaySummary, ListenerSummary, PolicySummary, RouteSummary, SetSummary, Verdict,
+};
 
 /// The whole answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,7 +46,9 @@ pub(crate) struct Document {
     pub(crate) counts: BTreeMap<String, usize>,
     pub(crate) classes: Vec<ClassSummary>,
     pub(crate) gateways: Vec<GatewaySummary>,
+    pub(crate) listener_sets: Vec<SetSummary>,
     pub(crate) routes: Vec<RouteSummary>,
+    pub(crate) policies: Vec<PolicySummary>,
     /// The objects with their full status.
     pub(crate) objects: Vec<Value>,
     /// Everything that someone should mend: in files, and in the plan.
@@ -98,7 +102,11 @@ impl Document {
             gateways: chosen()
                 .filter_map(|(id, shown)| GatewaySummary::of(id, shown))
                 .collect(),
+            listener_sets: chosen().filter_map(|(id, shown)| SetSummary::of(id, shown)).collect(),
             routes: chosen().filter_map(|(id, shown)| RouteSummary::of(id, shown)).collect(),
+            policies: chosen()
+                .filter_map(|(id, shown)| PolicySummary::of(id, shown))
+                .collect(),
             objects: chosen().map(|(id, shown)| object(id, shown, controller)).collect(),
             problems: of_files.chain(of_plan).collect(),
         }

@@ -1,11 +1,15 @@
-//! The tables of `gatewright status`: classes, Gateways, listeners, routes, and below them what is wrong.
+//! The tables of `gatewright status`: classes, Gateways, ListenerSets, listeners, routes, policies, and below them what is
+//! wrong.
 
 use std::fmt::Write as _;
 
 use gatewright_api::Kind;
 
 use crate::{
-    admin::document::{ClassSummary, Document, GatewaySummary, ReplicaSummary, RouteSummary, Selection, Verdict},
+    admin::document::{
+        ClassSummary, Document, GatewaySummary, ListenerSummary, PolicySummary, ReplicaSummary, RouteSummary,
+        Selection, SetSummary, Verdict,
+    },
     ui::{count, table},
 };
 
@@ -20,9 +24,18 @@ pub(super) fn render(document: &Document, selection: &Selection) -> String {
     }
     sections.extend(classes(&document.classes));
     sections.extend(gateways(&document.gateways));
-    sections.extend(listeners(&document.gateways));
+    let of_gateways = document.gateways.iter();
+    let of_gateways = of_gateways.map(|gateway| (&gateway.namespace, &gateway.name, &gateway.listeners));
+    sections.extend(listeners("GATEWAY", of_gateways));
+    sections.extend(sets(&document.listener_sets));
+    let of_sets = document.listener_sets.iter();
+    let of_sets = of_sets.map(|set| (&set.namespace, &set.name, &set.listeners));
+    sections.extend(listeners("LISTENERSET", of_sets));
     for &kind in Kind::ALL.iter().filter(|kind| kind.is_route()) {
         sections.extend(routes(kind, &document.routes));
+    }
+    for kind in [Kind::BackendTlsPolicy, Kind::BackendTrafficPolicy] {
+        sections.extend(policies(kind, &document.policies));
     }
     if sections.is_empty() {
         sections.push("no such objects\n".to_owned());
@@ -108,16 +121,25 @@ fn gateways(gateways: &[GatewaySummary]) -> Option<String> {
     )
 }
 
-fn listeners(gateways: &[GatewaySummary]) -> Option<String> {
-    let rows = gateways.iter().flat_map(|gateway| {
-        gateway.listeners.iter().map(|listener| {
+/// The listeners of some kind of objects.
+fn listeners<'d>(
+    holder: &str,
+    holders: impl Iterator<Item = (&'d String, &'d String, &'d Vec<ListenerSummary>)>,
+) -> Option<String> {
+    let rows = holders.flat_map(|(namespace, name, listeners)| {
+        listeners.iter().map(move |listener| {
+            let is_nameless = ["TCP", "UDP"].contains(&listener.protocol.as_str());
             vec![
-                gateway.namespace.clone(),
-                gateway.name.clone(),
+                namespace.clone(),
+                name.clone(),
                 listener.name.clone(),
                 listener.protocol.clone(),
                 listener.port.to_string(),
-                listener.hostname.clone(),
+                if is_nameless {
+                    "-".to_owned()
+                } else {
+                    listener.hostname.clone()
+                },
                 listener.attached_routes.to_string(),
                 verdict(listener.accepted.as_ref()),
                 verdict(listener.programmed.as_ref()),
@@ -127,7 +149,7 @@ fn listeners(gateways: &[GatewaySummary]) -> Option<String> {
     });
     let header = [
         "NAMESPACE",
-        "GATEWAY",
+        holder,
         "LISTENER",
         "PROTOCOL",
         "PORT",
@@ -140,18 +162,48 @@ fn listeners(gateways: &[GatewaySummary]) -> Option<String> {
     section(&header, rows)
 }
 
+fn sets(sets: &[SetSummary]) -> Option<String> {
+    let rows = sets.iter().map(|set| {
+        vec![
+            set.namespace.clone(),
+            set.name.clone(),
+            set.gateway.clone().unwrap_or_else(|| "-".to_owned()),
+            verdict(set.accepted.as_ref()),
+            verdict(set.programmed.as_ref()),
+        ]
+    });
+    section(&["NAMESPACE", "LISTENERSET", "GATEWAY", "ACCEPTED", "PROGRAMMED"], rows)
+}
+
+fn policies(kind: Kind, policies: &[PolicySummary]) -> Option<String> {
+    let policies = policies.iter().filter(|policy| policy.kind == kind.as_str());
+    let rows = policies.map(|policy| {
+        vec![
+            policy.namespace.clone(),
+            policy.name.clone(),
+            list(&policy.targets),
+            list(&policy.gateways),
+            verdict(policy.accepted.as_ref()),
+            verdict(policy.resolved_refs.as_ref()),
+        ]
+    });
+    let kind = kind.as_str().to_uppercase();
+    section(
+        &["NAMESPACE", &kind, "SERVICES", "GATEWAYS", "ACCEPTED", "RESOLVED"],
+        rows,
+    )
+}
+
 fn routes(kind: Kind, routes: &[RouteSummary]) -> Option<String> {
+    // A connection or datagram names no host.
+    let has_hostnames = !matches!(kind, Kind::TcpRoute | Kind::UdpRoute);
     let routes = routes.iter().filter(|route| route.kind == kind.as_str());
     let rows = routes.flat_map(|route| {
         let row = |parent: String, accepted: String, resolved: String| {
-            vec![
-                route.namespace.clone(),
-                route.name.clone(),
-                list(&route.hostnames),
-                parent,
-                accepted,
-                resolved,
-            ]
+            let mut row = vec![route.namespace.clone(), route.name.clone()];
+            row.extend(has_hostnames.then(|| list(&route.hostnames)));
+            row.extend([parent, accepted, resolved]);
+            row
         };
         let mut rows: Vec<Vec<String>> = route
             .parents
@@ -169,17 +221,11 @@ fn routes(kind: Kind, routes: &[RouteSummary]) -> Option<String> {
         }
         rows
     });
-    section(
-        &[
-            "NAMESPACE",
-            &kind.as_str().to_uppercase(),
-            "HOSTNAMES",
-            "PARENT",
-            "ACCEPTED",
-            "RESOLVED",
-        ],
-        rows,
-    )
+    let kind = kind.as_str().to_uppercase();
+    let mut header = vec!["NAMESPACE", &kind];
+    header.extend(has_hostnames.then_some("HOSTNAMES"));
+    header.extend(["PARENT", "ACCEPTED", "RESOLVED"]);
+    section(&header, rows)
 }
 
 /// A table, unless it would be empty.

@@ -97,7 +97,7 @@ spec:
       certificateRefs:
       - name: missing
   - name: tcp
-    protocol: TCP
+    protocol: example.com/other
     port: 9000
 ---
 apiVersion: gateway.networking.k8s.io/v1

@@ -48,6 +48,77 @@ fn the_table_shows_what_is_served_and_what_is_wrong() {
 }
 
 #[test]
+fn listener_sets_routes_of_connections_and_policies_have_tables_of_their_own() {
+    let ports = [free_port(), free_port(), free_port(), free_port()];
+    let [web, tcp, udp, more] = ports;
+    let extra = format!(
+        "  - {{name: tcp, protocol: TCP, port: {tcp}}}
+  - {{name: udp, protocol: UDP, port: {udp}}}
+  allowedListeners: {{namespaces: {{from: Same}}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {{name: more}}
+spec:
+  parentRef: {{name: edge}}
+  listeners:
+  - {{name: through, protocol: TLS, port: {more}, hostname: \"*.example.com\", tls: {{mode: Passthrough}}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {{name: stray}}
+spec:
+  parentRef: {{name: nobody}}
+  listeners:
+  - {{name: web, protocol: HTTP, port: 80}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {{name: mail}}
+spec:
+  hostnames: [mail.example.com]
+  parentRefs: [{{kind: ListenerSet, name: more, sectionName: through}}]
+  rules: [{{backendRefs: [{{name: blue, port: 80}}]}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {{name: database}}
+spec:
+  parentRefs: [{{name: edge, sectionName: tcp}}]
+  rules: [{{backendRefs: [{{name: blue, port: 80}}]}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: UDPRoute
+metadata: {{name: names}}
+spec:
+  parentRefs: [{{name: edge, sectionName: tcp}}]
+  rules: [{{backendRefs: [{{name: blue, port: 80}}]}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: BackendTLSPolicy
+metadata: {{name: private}}
+spec:
+  targetRefs: [{{group: \"\", kind: Service, name: blue}}]
+  validation: {{hostname: blue.example.com, caCertificateRefs: [{{group: \"\", kind: ConfigMap, name: absent}}]}}
+"
+    );
+    let all = gateway(web) + &extra + &service("blue", 9081) + &route("all", "blue");
+    let parent = folder(&[("all.yaml", &all)]);
+    let process = Process::serve(parent.path(), FOLDER);
+    let status = |object: &str| {
+        let admin = process.admin().to_string();
+        let mut arguments = vec!["status", "--admin", &admin];
+        arguments.extend(Some(object).filter(|object| !object.is_empty()));
+        let shown = whole(Path::new("."), &arguments);
+        ports
+            .iter()
+            .fold(shown, |shown, port| shown.replace(&port.to_string(), "PORT."))
+    };
+    let outputs = ["", "lset/more", "tcproutes", "btlspolicy"].map(status);
+    settings().bind(|| insta::assert_snapshot!(outputs.join("\n")));
+}
+
+#[test]
 fn one_kind_or_one_object_can_be_chosen() {
     let shown = serve();
     let outputs = [

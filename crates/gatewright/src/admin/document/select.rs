@@ -36,17 +36,38 @@ impl Selection {
         let abbreviation = match word.as_str() {
             "gc" | "class" | "classes" => Some(Kind::GatewayClass),
             "gw" | "gtw" => Some(Kind::Gateway),
+            "lset" => Some(Kind::ListenerSet),
             "route" | "routes" => Some(Kind::HttpRoute),
+            "btlspolicy" => Some(Kind::BackendTlsPolicy),
             _ => None,
         };
-        let shown = [
-            Kind::GatewayClass,
-            Kind::Gateway,
-            Kind::HttpRoute,
-            Kind::GrpcRoute,
-            Kind::BackendTrafficPolicy,
-        ];
+        let has_status = |kind: &Kind| {
+            matches!(kind, Kind::GatewayClass | Kind::Gateway | Kind::ListenerSet) || kind.shared_status().is_some()
+        };
         let full = |kind: &Kind| word == kind.as_str().to_ascii_lowercase() || word == kind.plural();
-        abbreviation.or_else(|| shown.into_iter().find(full))
+        abbreviation.or_else(|| Kind::ALL.iter().copied().filter(has_status).find(full))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Selection};
+
+    #[test]
+    fn every_kind_with_a_status_is_known_by_its_name_its_plural_and_its_short_name() {
+        for kind in Kind::ALL {
+            let has_status =
+                kind.shared_status().is_some() || [Kind::GatewayClass, Kind::Gateway, Kind::ListenerSet].contains(kind);
+            for word in [kind.as_str(), kind.plural()] {
+                assert_eq!(Selection::kind_of(word), has_status.then_some(*kind), "{word}");
+            }
+        }
+        for (word, kind) in [
+            ("lset", Kind::ListenerSet),
+            ("btlspolicy", Kind::BackendTlsPolicy),
+            ("GTW", Kind::Gateway),
+        ] {
+            assert_eq!(Selection::kind_of(word), Some(kind), "{word}");
+        }
     }
 }

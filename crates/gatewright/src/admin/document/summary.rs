@@ -1,7 +1,13 @@
 //! What a table shows of each object: what is declared, and whether its conditions hold.
 
+use std::{fmt::Write as _, sync::Arc};
+
+use gatewright_api::Kind;
 use gatewright_plan::StatusKey;
-use gatewright_world::desired::{Condition, ConditionKind, State, Status};
+use gatewright_world::{
+    desired::{Condition, ConditionKind, ListenerStatus, State, Status},
+    object::Listener,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Declared, Shown};
@@ -33,6 +39,33 @@ pub(crate) struct GatewaySummary {
     pub(crate) listeners: Vec<ListenerSummary>,
 }
 
+/// A ListenerSet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SetSummary {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// The Gateway that it adds to, `namespace/name`.
+    pub(crate) gateway: Option<String>,
+    pub(crate) accepted: Option<Verdict>,
+    pub(crate) programmed: Option<Verdict>,
+    pub(crate) listeners: Vec<ListenerSummary>,
+}
+
+/// A policy for backends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PolicySummary {
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// The Services that it is for, each with its port if one is named.
+    pub(crate) targets: Vec<String>,
+    /// The Gateways for whose requests it counts, `namespace/name`.
+    pub(crate) gateways: Vec<String>,
+    pub(crate) accepted: Option<Verdict>,
+    pub(crate) resolved_refs: Option<Verdict>,
+}
+
 /// A listener.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +94,7 @@ pub(crate) struct RouteSummary {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ParentSummary {
-    /// `namespace/name`, with the listener if one is named.
+    /// `namespace/name`, with the listener or port if one is named, and with the kind if it is no Gateway.
     pub(crate) parent: String,
     pub(crate) accepted: Option<Verdict>,
     pub(crate) resolved_refs: Option<Verdict>,
@@ -102,20 +135,7 @@ impl GatewaySummary {
             _ => None,
         };
         let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let listeners = gateway.listeners.iter().map(|listener| {
-            let status = status.and_then(|status| status.listeners.iter().find(|known| known.name == listener.name));
-            let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-            ListenerSummary {
-                name: listener.name.to_string(),
-                protocol: listener.protocol.as_str().to_owned(),
-                port: listener.port,
-                hostname: listener.hostname.to_string(),
-                attached_routes: status.map_or(0, |status| status.attached),
-                accepted: verdict(conditions, ConditionKind::Accepted),
-                programmed: verdict(conditions, ConditionKind::Programmed),
-                resolved_refs: verdict(conditions, ConditionKind::ResolvedRefs),
-            }
-        });
+        let listeners = listeners(&gateway.listeners, status.map(|status| status.listeners.as_slice()));
         Some(Self {
             namespace: id.key.namespace.to_string(),
             name: id.key.name.to_string(),
@@ -127,9 +147,83 @@ impl GatewaySummary {
                 .collect(),
             accepted: verdict(conditions, ConditionKind::Accepted),
             programmed: verdict(conditions, ConditionKind::Programmed),
-            listeners: listeners.collect(),
+            listeners,
         })
     }
+}
+
+impl SetSummary {
+    pub(super) fn of(id: &StatusKey, shown: &Shown) -> Option<Self> {
+        let Declared::Set(set) = &shown.declared else {
+            return None;
+        };
+        let status = match &shown.status {
+            Some(Status::ListenerSet(status)) => Some(status),
+            _ => None,
+        };
+        let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
+        Some(Self {
+            namespace: id.key.namespace.to_string(),
+            name: id.key.name.to_string(),
+            gateway: set.gateway.as_ref().map(ToString::to_string),
+            accepted: verdict(conditions, ConditionKind::Accepted),
+            programmed: verdict(conditions, ConditionKind::Programmed),
+            listeners: listeners(&set.listeners, status.map(|status| status.listeners.as_slice())),
+        })
+    }
+}
+
+impl PolicySummary {
+    pub(super) fn of(id: &StatusKey, shown: &Shown) -> Option<Self> {
+        let targets = match &shown.declared {
+            Declared::Policy(policy) => policy.services.iter().map(ToString::to_string).collect(),
+            Declared::TlsPolicy(policy) => {
+                let text = |service: &str, port: Option<&str>| match port {
+                    Some(port) => format!("{service}/{port}"),
+                    None => service.to_owned(),
+                };
+                let targets = policy.targets.iter();
+                targets
+                    .map(|target| text(&target.service, target.port.as_deref()))
+                    .collect()
+            }
+            _ => return None,
+        };
+        let status = match &shown.status {
+            Some(Status::Policy(status)) => Some(status),
+            _ => None,
+        };
+        let conditions = status.map(|status| &status.conditions[..]).unwrap_or_default();
+        let gateways = status.iter().flat_map(|status| &status.gateways);
+        Some(Self {
+            kind: id.kind.as_str().to_owned(),
+            namespace: id.key.namespace.to_string(),
+            name: id.key.name.to_string(),
+            targets,
+            gateways: gateways.map(ToString::to_string).collect(),
+            accepted: verdict(conditions, ConditionKind::Accepted),
+            resolved_refs: verdict(conditions, ConditionKind::ResolvedRefs),
+        })
+    }
+}
+
+/// The listeners of a Gateway or ListenerSet.
+fn listeners(declared: &[Arc<Listener>], statuses: Option<&[ListenerStatus]>) -> Vec<ListenerSummary> {
+    let summary = |listener: &Arc<Listener>| {
+        let status = statuses.into_iter().flatten().find(|known| known.name == listener.name);
+        let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
+        ListenerSummary {
+            name: listener.name.to_string(),
+            protocol: listener.protocol.as_str().to_owned(),
+            port: listener.port,
+            hostname: listener.hostname.to_string(),
+            attached_routes: status.map_or(0, |status| status.attached),
+            accepted: verdict(conditions, ConditionKind::Accepted),
+            programmed: verdict(conditions, ConditionKind::Programmed),
+            resolved_refs: verdict(conditions, ConditionKind::ResolvedRefs),
+        }
+    };
+    declared.iter().map(summary).collect()
 }
 
 impl RouteSummary {
@@ -157,6 +251,9 @@ impl RouteSummary {
             {
                 text.push('/');
                 text.push_str(&part);
+            }
+            if &*parent.kind != Kind::Gateway.as_str() {
+                let _ = write!(text, "({})", parent.kind);
             }
             ParentSummary {
                 parent: text,
