@@ -34,6 +34,8 @@ mod sessions;
 mod slow;
 mod smuggling;
 mod streaming;
+mod streams;
 mod support;
 mod tls;
+mod tls_names;
 mod upgrade;
