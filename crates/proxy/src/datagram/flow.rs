@@ -79,7 +79,7 @@ impl Flows {
                 match flow.send(bytes, now) {
                     Ok(()) => return,
                     Err(error) if is_of_the_way(&error) => {
-                        flow.occupied.endpoint().note_unreachable(now);
+                        flow.lost(now);
                         avoid = Some(flow.occupied.endpoint().address);
                     }
                     Err(error) => return flow.dropped(&error),
@@ -177,6 +177,12 @@ impl Flow {
         Ok(())
     }
 
+    /// Takes note that nobody was there for an earlier datagram.
+    fn lost(&self, now: Instant) {
+        self.occupied.endpoint().note_unreachable(now);
+        self.listener.counters.streams.refused(Reason::ConnectFailed.label());
+    }
+
     fn dropped(&self, error: &io::Error) {
         tracing::debug!(address = %self.occupied.endpoint().address, %error, "a datagram is dropped");
         self.listener.counters.streams.refused("backend_busy");
@@ -232,8 +238,7 @@ impl Flow {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // Nobody listens there. The next datagram looks for another endpoint.
                 Err(error) if is_of_the_way(&error) => {
-                    self.occupied.endpoint().note_unreachable(flows.worker.tick());
-                    self.listener.counters.streams.refused(Reason::ConnectFailed.label());
+                    self.lost(flows.worker.tick());
                     return Poll::Ready(());
                 }
                 Err(_) => return Poll::Ready(()),

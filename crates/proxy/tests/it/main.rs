@@ -17,6 +17,7 @@ mod backend_tls;
 mod balancing;
 mod client_certificates;
 mod cors;
+mod datagrams;
 mod forwarded;
 mod grpc;
 mod hardening;
