@@ -39,5 +39,5 @@ pub(crate) use fields::{
 pub(crate) use job::{CLIENT_GONE, Ending, Job, Report};
 pub(crate) use prepare::Wanted;
 pub(crate) use request::{Field, RequestFacts, RequestParts, ResponseView, is_idempotent};
-pub(crate) use table::{Held, HeldListener, HeldRoute, Table};
+pub(crate) use table::{Beginning, Held, HeldListener, HeldRoute, Table, WholeRoute};
 pub(crate) use tunnel::{End, tunnel};

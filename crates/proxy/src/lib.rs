@@ -4,6 +4,7 @@
 //! [`Proxy::start`] returns, and [`Metrics`] are numbers with labels. Traffic is carried by threads that share nothing but
 //! the routing tables; see `worker`. Nothing in this crate knows Kubernetes or where the IR comes from.
 
+mod datagram;
 mod dns;
 mod forward;
 mod h1;
@@ -16,11 +17,13 @@ mod proxy;
 mod query;
 mod redirect;
 mod session;
+mod stream;
 mod tls;
 mod upstream;
 mod worker;
 
 pub use metrics::{
-    AnswerCount, BindConnections, Histogram, ListenerTraffic, Metrics, RequestCount, TlsFailureCount, UpstreamCounts,
+    AnswerCount, BindConnections, Histogram, ListenerTraffic, Metrics, RequestCount, StreamTraffic, TlsFailureCount,
+    UpstreamCounts,
 };
 pub use proxy::{Proxy, ProxyError, ProxySettings};

@@ -15,6 +15,7 @@ mod patterns;
 mod request;
 mod rule;
 mod table;
+mod whole;
 
 pub(crate) use auth::{CompiledAuth, Passed};
 pub(crate) use cors::Verdict;
@@ -24,6 +25,7 @@ pub(crate) use hosts::BindTable;
 pub(crate) use request::RequestView;
 pub(crate) use rule::CompiledRule;
 pub(crate) use table::ListenerTable;
+pub(crate) use whole::WholeTable;
 
 #[cfg(test)]
 mod tests;

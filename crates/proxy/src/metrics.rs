@@ -7,10 +7,11 @@
 mod counters;
 mod snapshot;
 
-pub(crate) use counters::{BindCounters, Gauge, ListenerCounters, RouteCounters, WorkerMetrics};
+pub(crate) use counters::{BindCounters, Gauge, ListenerCounters, OpenStream, RouteCounters, WorkerMetrics};
 pub(crate) use snapshot::merge;
 pub use snapshot::{
-    AnswerCount, BindConnections, Histogram, ListenerTraffic, Metrics, RequestCount, TlsFailureCount, UpstreamCounts,
+    AnswerCount, BindConnections, Histogram, ListenerTraffic, Metrics, RequestCount, StreamTraffic, TlsFailureCount,
+    UpstreamCounts,
 };
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! TLS for the listeners that terminate it: which listener and which certificate a client asks for, and the handshake.
+//! TLS for the listeners that begin with it: which listener and which certificate a client asks for, and the handshake,
+//! unless a backend makes it.
 //!
 //! The runtime compiles a [`TlsTable`] per address and port whenever the listeners there change, and calls [`accept`] for
 //! every connection. Nothing here knows HTTP, routes or sockets; a connection is any two-way stream. What it returns
@@ -8,13 +9,14 @@ mod accept;
 mod certificates;
 mod clients;
 mod config;
+mod hello;
 mod provider;
 mod table;
 
-pub(crate) use accept::{Alpn, accept};
+pub(crate) use accept::{Accepted, Alpn, Begun, Passed, UNKNOWN_NAME_ALERT, accept, refuse};
 pub(crate) use clients::roots;
 pub(crate) use provider::{PROVIDER, VERSIONS};
 pub(crate) use table::TlsTable;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

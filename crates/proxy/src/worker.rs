@@ -11,7 +11,7 @@ mod sockets;
 mod thread;
 mod timer;
 
-pub(crate) use self::bind::{Bind, BoundConnection, LocalBind};
+pub(crate) use self::bind::{Bind, BindAddress, BoundConnection, LocalBind};
 pub(crate) use buffer::{Buffer, Stock};
 pub(crate) use command::Command;
 pub(crate) use sockets::{Bound, bind, failure, keepalive};

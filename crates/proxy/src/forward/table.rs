@@ -12,20 +12,22 @@ use std::{
 };
 
 use ahash::AHashMap;
-use gatewright_ir::{Cluster, ClusterId, Listener, ListenerSettings, Mirror, Origin, Security, Share, Target};
+use gatewright_ir::{
+    Cluster, ClusterId, Listener, ListenerSettings, Mirror, Origin, Protocol, Security, Share, Target,
+};
 use imbl::OrdMap;
 
 use crate::{
     dns::Names,
     forward::Reason,
-    matching::{BindTable, CompiledRule, ListenerTable},
+    matching::{BindTable, CompiledRule, ListenerTable, WholeTable},
     metrics::{ListenerCounters, RouteCounters},
     tls::TlsTable,
     upstream::{ClusterTls, ClusterView},
     worker::Worker,
 };
 
-/// What happens to the requests of one address and port.
+/// What happens to what comes to one address and port.
 pub(crate) struct Table {
     listeners: Vec<Routed>,
     by_host: BindTable<usize>,
@@ -40,7 +42,62 @@ pub(crate) struct Table {
 /// One listener with its routes.
 struct Routed {
     listener: Arc<Listener>,
+    /// The routes of requests; none where connections are routed as a whole.
     routes: ListenerTable,
+    /// The routes of connections, or of datagrams.
+    whole: Option<WholeTable>,
+}
+
+/// What becomes of a cluster's demand to be spoken to over TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Demands {
+    /// It is met.
+    Honoured,
+    /// It is of no concern: the client speaks TLS with the backend.
+    Ignored,
+    /// It cannot be met: datagrams are not carried over TLS.
+    Refused,
+}
+
+impl Demands {
+    fn of(listener: &Listener) -> Self {
+        match &listener.protocol {
+            Protocol::Http | Protocol::Https(_) | Protocol::Tls(_) | Protocol::Tcp => Self::Honoured,
+            Protocol::Passthrough => Self::Ignored,
+            Protocol::Udp => Self::Refused,
+        }
+    }
+}
+
+/// How the connections of an address and port begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// With a request.
+    Request,
+    /// With a TLS handshake.
+    Handshake,
+    /// With whatever client and backend say to each other.
+    Anything,
+}
+
+impl Routed {
+    fn compile(listener: &Arc<Listener>, before: Option<&Self>) -> Self {
+        let is_whole = match &listener.protocol {
+            Protocol::Http | Protocol::Https(_) => false,
+            Protocol::Tls(_) | Protocol::Passthrough | Protocol::Tcp | Protocol::Udp => true,
+        };
+        let routes = if is_whole {
+            ListenerTable::empty()
+        } else {
+            ListenerTable::compile(listener, before.map(|routed| &routed.routes))
+        };
+        let whole = is_whole.then(|| WholeTable::compile(listener, before.and_then(|routed| routed.whole.as_ref())));
+        Self {
+            listener: Arc::clone(listener),
+            routes,
+            whole,
+        }
+    }
 }
 
 impl Table {
@@ -56,13 +113,7 @@ impl Table {
         for routed in previous.into_iter().flat_map(|previous| &previous.listeners) {
             before.insert(&routed.listener.origin, routed);
         }
-        let compile = |listener: &Arc<Listener>| {
-            let before = before.get(&listener.origin).map(|routed| &routed.routes);
-            Routed {
-                listener: Arc::clone(listener),
-                routes: ListenerTable::compile(listener, before),
-            }
-        };
+        let compile = |listener: &Arc<Listener>| Routed::compile(listener, before.get(&listener.origin).copied());
         let is_tls = |listener: &Arc<Listener>| listener.protocol.begins_with_tls();
         Self {
             by_host: BindTable::new(listeners.iter().map(|listener| &listener.hostname).zip(0..)),
@@ -91,13 +142,22 @@ impl Table {
         self.tls.as_ref()
     }
 
-    fn cluster(&self, id: &ClusterId, worker: &Worker) -> Result<ClusterView, Reason> {
+    /// How connections begin.
+    pub(crate) fn beginning(&self) -> Beginning {
+        match self.listeners.first().map(|first| &first.listener.protocol) {
+            Some(Protocol::Tcp | Protocol::Udp) => Beginning::Anything,
+            Some(Protocol::Https(_) | Protocol::Tls(_) | Protocol::Passthrough) => Beginning::Handshake,
+            Some(Protocol::Http) | None => Beginning::Request,
+        }
+    }
+
+    fn cluster(&self, id: &ClusterId, demands: Demands, worker: &Worker) -> Result<ClusterView, Reason> {
         let cluster = self.clusters.get(id).ok_or(Reason::NoEndpoints)?;
-        let tls = match &cluster.security {
-            Security::Clear => None,
+        let tls = match (&cluster.security, demands) {
+            (Security::Clear, _) | (_, Demands::Ignored) => None,
             // Without terms nothing is sent: in clear text least of all.
-            Security::Tls(_) => Some(self.secured.get(id).cloned().ok_or(Reason::BackendRefused)?),
-            Security::Refused => return Err(Reason::BackendRefused),
+            (Security::Tls(_), Demands::Honoured) => Some(self.secured.get(id).cloned().ok_or(Reason::BackendRefused)?),
+            (Security::Tls(_), Demands::Refused) | (Security::Refused, _) => return Err(Reason::BackendRefused),
         };
         Ok(ClusterView::new(
             cluster,
@@ -133,12 +193,24 @@ pub(crate) struct HeldListener {
     routes: RefCell<AHashMap<usize, Rc<HeldRoute>>>,
 }
 
+/// Where a connection goes.
+#[derive(Debug)]
+pub(crate) enum WholeRoute {
+    /// By this rule.
+    To(Rc<HeldRoute>),
+    /// Nowhere.
+    None,
+    /// Nowhere as a whole: its requests are routed.
+    OfRequests,
+}
+
 /// A worker's hold on one rule.
 pub(crate) struct HeldRoute {
     /// The rule.
     pub(crate) rule: Arc<CompiledRule>,
     /// What is counted about its route.
     pub(crate) counters: Arc<RouteCounters>,
+    demands: Demands,
     /// Where in its sequence the choice of backends is.
     sequence: Cell<u64>,
     /// Clusters by where their targets stand in the rule.
@@ -160,6 +232,20 @@ impl Held {
     pub(crate) fn listener(&self, host: &str, worker: &Worker) -> Option<(&Rc<HeldListener>, &ListenerTable)> {
         let index = *self.table.by_host.listener(host)?;
         Some((self.hold(index, worker)?, &self.table.listeners.get(index)?.routes))
+    }
+
+    /// The listener that a connection belongs to which asks for a name, or for none; and, where it is routed as a whole, by
+    /// which rule.
+    pub(crate) fn whole(&self, name: Option<&str>, worker: &Worker) -> Option<(&Rc<HeldListener>, WholeRoute)> {
+        let index = *self.table.by_host.listener(name.unwrap_or_default())?;
+        let listener = self.hold(index, worker)?;
+        let route = match &self.table.listeners.get(index)?.whole {
+            None => WholeRoute::OfRequests,
+            Some(whole) => whole
+                .find(name)
+                .map_or(WholeRoute::None, |rule| WholeRoute::To(listener.route(rule))),
+        };
+        Some((listener, route))
     }
 
     /// The listener that requests count for which reach none.
@@ -189,6 +275,7 @@ impl HeldListener {
             Rc::new(HeldRoute {
                 rule: Arc::clone(rule),
                 counters: self.counters.route(&rule.rule.origin),
+                demands: Demands::of(&self.listener),
                 sequence: Cell::new(fastrand::u64(..)),
                 clusters: RefCell::default(),
                 owed: RefCell::default(),
@@ -224,7 +311,7 @@ impl HeldRoute {
             return Ok(Rc::clone(cluster));
         }
         let cluster = match target {
-            Target::Cluster(id) => table.cluster(id, worker)?,
+            Target::Cluster(id) => table.cluster(id, self.demands, worker)?,
             Target::Unresolved(unresolved) => return Err((*unresolved).into()),
         };
         let cluster = Rc::new(cluster);

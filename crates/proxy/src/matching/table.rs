@@ -25,13 +25,18 @@ pub(crate) struct ListenerTable {
 }
 
 impl ListenerTable {
-    /// Compiles a listener. Given the table of an earlier version, it compiles what changed and shares the rest.
-    pub(crate) fn compile(listener: &Listener, previous: Option<&Self>) -> Self {
-        let mut table = previous.cloned().unwrap_or_else(|| Self {
+    /// A table that no request belongs to.
+    pub(crate) fn empty() -> Self {
+        Self {
             source: OrdMap::new(),
             hosts: HostMap::new(),
             patterns: Patterns::default(),
-        });
+        }
+    }
+
+    /// Compiles a listener. Given the table of an earlier version, it compiles what changed and shares the rest.
+    pub(crate) fn compile(listener: &Listener, previous: Option<&Self>) -> Self {
+        let mut table = previous.cloned().unwrap_or_else(Self::empty);
         let source = std::mem::replace(&mut table.source, listener.hosts.clone());
         let nothing = Host::default();
         let mut rules = Rules::default();

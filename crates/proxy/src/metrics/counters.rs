@@ -1,7 +1,6 @@
 //! The counters that one worker writes and anybody reads.
 
 use std::{
-    net::SocketAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU16, AtomicU64, Ordering::Relaxed},
@@ -13,7 +12,7 @@ use ahash::AHashMap;
 use gatewright_ir::Origin;
 use parking_lot::Mutex;
 
-use crate::forward::Reason;
+use crate::{forward::Reason, worker::BindAddress};
 
 /// Upper bounds of the latency buckets in microseconds; what is slower than the last counts in one more bucket.
 pub(super) const BOUNDS: [u64; 16] = [
@@ -49,7 +48,7 @@ pub(crate) struct WorkerMetrics {
     pub(super) upstream: Arc<UpstreamCounters>,
     /// Locked when a listener appears and when metrics are read, never for a request.
     pub(super) listeners: Mutex<AHashMap<Origin, Arc<ListenerCounters>>>,
-    pub(super) binds: Mutex<AHashMap<SocketAddr, Arc<BindCounters>>>,
+    pub(super) binds: Mutex<AHashMap<BindAddress, Arc<BindCounters>>>,
 }
 
 /// What is counted about connections to backends.
@@ -86,9 +85,43 @@ pub(crate) struct ListenerCounters {
     pub(crate) received: Counter,
     /// Bytes of responses, as far as they were bodies.
     pub(crate) sent: Counter,
+    /// Connections and flows of datagrams that are routed as a whole. Their bytes are received and sent ones, too.
+    pub(crate) streams: Arc<StreamCounters>,
     /// Requests that belong to no route.
     pub(crate) unrouted: RouteCounters,
     routes: Mutex<AHashMap<Origin, Counted>>,
+}
+
+/// What is counted about connections and flows of datagrams that are routed as a whole.
+#[derive(Debug, Default)]
+pub(crate) struct StreamCounters {
+    pub(super) opened: Counter,
+    pub(super) closed: Counter,
+    /// Locked when something is refused and when metrics are read.
+    pub(super) refused: Mutex<AHashMap<&'static str, u64>>,
+}
+
+/// Counts an open connection or flow until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenStream(Arc<StreamCounters>);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.closed.add(1);
+    }
+}
+
+impl StreamCounters {
+    /// Counts one that has a backend.
+    pub(crate) fn open(self: &Arc<Self>) -> OpenStream {
+        self.opened.add(1);
+        OpenStream(Arc::clone(self))
+    }
+
+    /// Counts one that was refused, or a datagram that was dropped.
+    pub(crate) fn refused(&self, reason: &'static str) {
+        *self.refused.lock().entry(reason).or_default() += 1;
+    }
 }
 
 /// A route that had requests.
@@ -171,7 +204,7 @@ impl WorkerMetrics {
     }
 
     /// The counters of an address.
-    pub(crate) fn bind(&self, address: SocketAddr) -> Arc<BindCounters> {
+    pub(crate) fn bind(&self, address: BindAddress) -> Arc<BindCounters> {
         Arc::clone(self.binds.lock().entry(address).or_default())
     }
 
@@ -181,7 +214,7 @@ impl WorkerMetrics {
     }
 
     /// Forgets an address that is gone for good.
-    pub(crate) fn forget_bind(&self, address: SocketAddr) {
+    pub(crate) fn forget_bind(&self, address: BindAddress) {
         self.binds.lock().remove(&address);
     }
 }
@@ -201,6 +234,7 @@ impl Default for ListenerCounters {
             answers: Reason::ALL.iter().map(|_| Counter::default()).collect(),
             received: Counter::default(),
             sent: Counter::default(),
+            streams: Arc::default(),
             unrouted: RouteCounters::default(),
             routes: Mutex::default(),
         }

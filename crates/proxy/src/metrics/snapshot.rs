@@ -3,9 +3,10 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use ahash::AHashMap;
-use gatewright_ir::Origin;
+use gatewright_ir::{Origin, Transport};
 
 use super::counters::{BOUNDS, BUCKETS, WorkerMetrics};
+use crate::worker::BindAddress;
 
 /// Everything the proxy counted since it started.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +17,10 @@ pub struct Metrics {
     pub listeners: Vec<ListenerTraffic>,
     /// Answers that the proxy gave itself, by listener and reason.
     pub answers: Vec<AnswerCount>,
+    /// Connections and flows of datagrams that are routed as a whole, by listener.
+    pub streams: Vec<StreamTraffic>,
+    /// Connections that were refused, and datagrams that were dropped, by listener and reason.
+    pub refused_streams: Vec<AnswerCount>,
     /// Connections of clients, by address.
     pub connections: Vec<BindConnections>,
     /// TLS handshakes that failed, by address and reason.
@@ -71,11 +76,28 @@ pub struct AnswerCount {
     pub count: u64,
 }
 
+/// What a listener carried without looking into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamTraffic {
+    /// The listener.
+    pub listener: Origin,
+    /// Connections, or flows of datagrams, open now.
+    pub open: u64,
+    /// Opened since the start.
+    pub opened: u64,
+    /// Bytes from clients.
+    pub received_bytes: u64,
+    /// Bytes to clients.
+    pub sent_bytes: u64,
+}
+
 /// The connections of clients to one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BindConnections {
     /// The address.
     pub address: SocketAddr,
+    /// What carries them; of datagrams, the flows of each client count.
+    pub transport: Transport,
     /// Open now.
     pub open: u64,
     /// Accepted since the start.
@@ -121,6 +143,9 @@ struct Sum {
     received: u64,
     sent: u64,
     answers: AHashMap<&'static str, u64>,
+    opened: u64,
+    closed: u64,
+    refused: AHashMap<&'static str, u64>,
     requests: AHashMap<(Option<Origin>, u16), u64>,
 }
 
@@ -128,7 +153,7 @@ struct Sum {
 pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -> Metrics {
     let mut metrics = Metrics::default();
     let mut listeners: AHashMap<Origin, Sum> = AHashMap::default();
-    let mut binds: AHashMap<SocketAddr, BindConnections> = AHashMap::default();
+    let mut binds: AHashMap<BindAddress, BindConnections> = AHashMap::default();
     let mut failures: AHashMap<(SocketAddr, &'static str), u64> = AHashMap::default();
     for worker in workers {
         let upstream = &worker.upstream;
@@ -151,6 +176,11 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
             for (reason, count) in counters.answers().filter(|(_, count)| *count > 0) {
                 *sum.answers.entry(reason.label()).or_default() += count;
             }
+            sum.opened += counters.streams.opened.get();
+            sum.closed += counters.streams.closed.get();
+            for (reason, count) in &*counters.streams.refused.lock() {
+                *sum.refused.entry(reason).or_default() += count;
+            }
             for (status, count) in counters.unrouted.counts() {
                 *sum.requests.entry((None, status)).or_default() += count;
             }
@@ -162,7 +192,8 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
         }
         for (address, counters) in &*worker.binds.lock() {
             let sum = binds.entry(*address).or_insert(BindConnections {
-                address: *address,
+                address: address.socket,
+                transport: address.transport,
                 open: 0,
                 accepted: 0,
                 refused: 0,
@@ -171,7 +202,7 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
             sum.open += counters.accepted.get().saturating_sub(counters.closed.get());
             sum.refused += counters.refused.get();
             for (reason, count) in &*counters.tls_failures.lock() {
-                *failures.entry((*address, reason)).or_default() += count;
+                *failures.entry((address.socket, reason)).or_default() += count;
             }
         }
     }
@@ -194,8 +225,28 @@ fn add_listener(metrics: &mut Metrics, listener: &Origin, sum: Sum) {
         received,
         sent,
         answers,
+        opened,
+        closed,
+        refused,
         requests,
     } = sum;
+    let refused = refused.into_iter().map(|(reason, count)| AnswerCount {
+        listener: listener.clone(),
+        reason,
+        count,
+    });
+    let before = metrics.refused_streams.len();
+    metrics.refused_streams.extend(refused);
+    if opened > 0 || metrics.refused_streams.len() > before {
+        metrics.streams.push(StreamTraffic {
+            listener: listener.clone(),
+            open: opened.saturating_sub(closed),
+            opened,
+            received_bytes: received,
+            sent_bytes: sent,
+        });
+        return;
+    }
     let requests = requests.into_iter().map(|((route, status), count)| RequestCount {
         listener: listener.clone(),
         route,
@@ -242,7 +293,11 @@ fn sort(metrics: &mut Metrics) {
     metrics
         .answers
         .sort_by(|a, b| (&a.listener, a.reason).cmp(&(&b.listener, b.reason)));
-    metrics.connections.sort_by_key(|bind| bind.address);
+    metrics.streams.sort_by(|a, b| a.listener.cmp(&b.listener));
+    metrics
+        .refused_streams
+        .sort_by(|a, b| (&a.listener, a.reason).cmp(&(&b.listener, b.reason)));
+    metrics.connections.sort_by_key(|bind| (bind.address, bind.transport));
     metrics
         .tls_failures
         .sort_by_key(|failure| (failure.address, failure.reason));

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use gatewright_ir::Origin;
 
 use super::{Metrics, WorkerMetrics, merge};
-use crate::forward::Reason;
+use crate::{forward::Reason, worker::BindAddress};
 
 fn summed(workers: &[Arc<WorkerMetrics>]) -> Metrics {
     merge(workers.iter())
@@ -21,7 +21,7 @@ fn what_workers_count_is_added_up() {
         counters.took(Duration::from_micros(300));
         counters.took(Duration::from_mins(1));
         counters.sent.add(10);
-        let bind = worker.bind(([127, 0, 0, 1], 80).into());
+        let bind = worker.bind(BindAddress::tcp(([127, 0, 0, 1], 80).into()));
         bind.accepted.add(3);
         bind.closed.add(1);
         bind.tls_failed("timeout");

@@ -24,7 +24,7 @@ use crate::{
     dns::Resolver,
     forward::Table,
     upstream::{ClusterTls, KnownTls},
-    worker::{self, Bind, Bound, Command, WorkerHandle},
+    worker::{self, Bind, BindAddress, Bound, Command, WorkerHandle},
 };
 
 /// What was applied last.
@@ -38,7 +38,7 @@ pub(super) struct Applied {
     secured: AHashMap<Origin, ClusterTls>,
     known_tls: KnownTls,
     claims: Claims,
-    places: BTreeMap<SocketAddr, Place>,
+    places: BTreeMap<BindAddress, Place>,
     /// Tables that workers may still hold. The last to let go of a large table spends a while freeing it, and that must
     /// not be a worker.
     outdated: Vec<Arc<Table>>,
@@ -56,7 +56,7 @@ enum Place {
 }
 
 /// Sockets that were opened and not yet handed over.
-type Opened = BTreeMap<SocketAddr, Bound>;
+type Opened = BTreeMap<BindAddress, Bound>;
 
 impl Applied {
     pub(super) fn new(workers: Arc<Vec<WorkerHandle>>, resolver: Resolver, facts: mpsc::UnboundedSender<Fact>) -> Self {
@@ -85,7 +85,7 @@ impl Applied {
     /// Tries again to open what could not be opened, and frees what nobody holds any more.
     pub(super) async fn tend(&mut self) {
         self.outdated.retain(|table| Arc::strong_count(table) > 1);
-        let failed = |(address, place): (&SocketAddr, &Place)| matches!(place, Place::Failed(_)).then_some(*address);
+        let failed = |(address, place): (&BindAddress, &Place)| matches!(place, Place::Failed(_)).then_some(*address);
         let touched: BTreeSet<_> = self.places.iter().filter_map(failed).collect();
         if !touched.is_empty() {
             self.follow(touched, BTreeSet::new()).await;
@@ -161,7 +161,7 @@ impl Applied {
     }
 
     /// Makes sockets and tables follow at these addresses, and tells what became of the listeners there.
-    async fn follow(&mut self, mut touched: BTreeSet<SocketAddr>, mut gateways: BTreeSet<Origin>) {
+    async fn follow(&mut self, mut touched: BTreeSet<BindAddress>, mut gateways: BTreeSet<Origin>) {
         // A listener that fails on one address is served on none, so its other addresses are concerned too.
         loop {
             for address in &touched {
@@ -211,7 +211,7 @@ impl Applied {
     }
 
     /// Closes addresses and waits until their sockets are gone.
-    async fn close(&mut self, addresses: &[SocketAddr]) {
+    async fn close(&mut self, addresses: &[BindAddress]) {
         let mut waiting = Vec::new();
         for address in addresses {
             let Some(Place::Open(bind)) = self.places.remove(address) else {
@@ -237,7 +237,7 @@ impl Applied {
     }
 
     /// Opens the addresses that are wanted and not open.
-    fn open(&mut self, touched: &BTreeSet<SocketAddr>) -> Opened {
+    fn open(&mut self, touched: &BTreeSet<BindAddress>) -> Opened {
         let mut opened = Opened::new();
         for address in touched {
             let is_open = matches!(self.places.get(address), Some(Place::Open(_)));
@@ -255,7 +255,7 @@ impl Applied {
         opened
     }
 
-    fn failed(&mut self, address: &SocketAddr, error: &io::Error) {
+    fn failed(&mut self, address: &BindAddress, error: &io::Error) {
         let before = self.places.insert(*address, Place::Failed(worker::failure(error)));
         if before.is_none() {
             tracing::warn!(%address, %error, "an address cannot be listened on");
@@ -263,7 +263,7 @@ impl Applied {
     }
 
     /// The listeners on an address that are open wherever they want to be.
-    fn servable(&self, address: &SocketAddr) -> Vec<Arc<Listener>> {
+    fn servable(&self, address: &BindAddress) -> Vec<Arc<Listener>> {
         let owner = self.claims.owner(address).and_then(|owner| self.gateways.get(owner));
         let Some(gateway) = owner else { return Vec::new() };
         addresses::on_address(gateway, address)
@@ -273,7 +273,7 @@ impl Applied {
     }
 
     /// The address that keeps a listener from being served, and why.
-    fn obstacle(&self, gateway: &Gateway, listener: &Listener) -> Option<(SocketAddr, ListenFailure)> {
+    fn obstacle(&self, gateway: &Gateway, listener: &Listener) -> Option<(BindAddress, ListenFailure)> {
         addresses::of_listener(listener).find_map(|address| {
             let is_ours = self.claims.owner(&address) == Some(&gateway.origin);
             if !is_ours || !addresses::fits(listener, gateway, &address) {
@@ -289,7 +289,7 @@ impl Applied {
     /// Gives an address its table, and its sockets to the workers if they are new.
     fn swap(
         &mut self,
-        address: &SocketAddr,
+        address: &BindAddress,
         listeners: &[Arc<Listener>],
         opened: &mut Opened,
         waiting: &mut Vec<oneshot::Receiver<()>>,
@@ -344,7 +344,10 @@ impl Applied {
     fn report(&mut self, gateway: &Gateway) {
         for listener in &gateway.listeners {
             let state = match self.obstacle(gateway, listener) {
-                Some((address, failure)) => ListenerState::Failed { address, failure },
+                Some((address, failure)) => ListenerState::Failed {
+                    address: address.socket,
+                    failure,
+                },
                 None => ListenerState::Listening(self.actual(listener)),
             };
             let current = (gateway.generation, state);
@@ -361,9 +364,9 @@ impl Applied {
 
     /// The addresses that a listener is really on, which differ from those wanted when the port was left open.
     fn actual(&self, listener: &Listener) -> Vec<SocketAddr> {
-        let actual = |address: SocketAddr| match self.places.get(&address) {
-            Some(Place::Open(bind)) => bind.address,
-            Some(Place::Failed(_)) | None => address,
+        let actual = |address: BindAddress| match self.places.get(&address) {
+            Some(Place::Open(bind)) => bind.address.socket,
+            Some(Place::Failed(_)) | None => address.socket,
         };
         addresses::of_listener(listener).map(actual).collect()
     }

@@ -17,17 +17,42 @@ use rustls::server::{Accepted as Hello, AcceptedAlert, Acceptor};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_rustls::{StartHandshake, server::TlsStream};
 
-use super::{TlsTable, certificates::without_trailing_dot};
+use super::{
+    TlsTable,
+    certificates::without_trailing_dot,
+    hello::{self, Unseen},
+    table::{Handling, ListenerTls},
+};
 
 /// Most bytes a client may send before its first message is complete. Real ones take up to two kilobytes.
 pub(super) const HELLO_LIMIT: usize = 16 * 1024;
 
 /// `unrecognized_name`, as a fatal alert in a record of its own.
-const UNKNOWN_NAME_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
+pub(crate) const UNKNOWN_NAME_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 /// `internal_error`, likewise.
 const INTERNAL_ERROR_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
 /// `decode_error`, likewise.
 const DECODE_ERROR_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
+
+/// What came of the beginning of a connection.
+#[derive(Debug)]
+pub(crate) enum Begun<S> {
+    /// The handshake was made here.
+    Terminated(Accepted<S>),
+    /// A backend makes it.
+    Passed(Passed<S>),
+}
+
+/// A connection whose handshake a backend makes.
+#[derive(Debug)]
+pub(crate) struct Passed<S> {
+    /// The stream, after the client's first message.
+    pub(crate) stream: S,
+    /// That message, as it came.
+    pub(crate) hello: Vec<u8>,
+    /// The name that the client asks for.
+    pub(crate) name: Option<Arc<str>>,
+}
 
 /// A connection whose handshake is done.
 #[derive(Debug)]
@@ -36,6 +61,8 @@ pub(crate) struct Accepted<S> {
     pub(crate) stream: TlsStream<S>,
     /// The listener that the client's name selected.
     pub(crate) listener: Origin,
+    /// The name that the client asked for.
+    pub(crate) name: Option<Arc<str>>,
     /// What is spoken on the stream.
     pub(crate) alpn: Alpn,
 }
@@ -64,6 +91,9 @@ pub(crate) enum TlsError {
     /// The first message is larger than any real one.
     #[error("the client's first TLS message is too large")]
     HelloTooLarge,
+    /// The first message is not what TLS begins with.
+    #[error("the client does not begin with a TLS handshake")]
+    NotTls,
     /// Client and server do not understand each other, or the certificate is unusable.
     #[error("TLS handshake: {0}")]
     Protocol(rustls::Error),
@@ -80,7 +110,7 @@ impl TlsError {
             Self::UnknownName(_) => "unknown_name",
             Self::Unusable(_) => "unusable_certificate",
             Self::HelloTooLarge => "hello_too_large",
-            Self::Protocol(_) => "protocol",
+            Self::Protocol(_) | Self::NotTls => "protocol",
             Self::Connection(_) => "connection",
         }
     }
@@ -96,16 +126,65 @@ impl From<io::Error> for TlsError {
     }
 }
 
-/// Makes the handshake on a connection.
+/// Makes the handshake on a connection, unless it belongs to a listener whose backends do.
 ///
 /// A client that is refused gets an alert that says why. Dropping the future drops the connection.
-pub(crate) async fn accept<S>(stream: S, table: &TlsTable, timeout: Duration) -> Result<Accepted<S>, TlsError>
+pub(crate) async fn accept<S>(stream: S, table: &TlsTable, timeout: Duration) -> Result<Begun<S>, TlsError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    tokio::time::timeout(timeout, handshake(stream, table))
+    let begin = async {
+        if table.has_passthrough() {
+            Box::pin(sort_out(stream, table)).await
+        } else {
+            handshake(stream, table).await.map(Begun::Terminated)
+        }
+    };
+    tokio::time::timeout(timeout, begin)
         .await
         .unwrap_or(Err(TlsError::TimedOut))
+}
+
+/// Finds out whether the handshake is made here before anything judges the client's first message.
+async fn sort_out<S>(mut stream: S, table: &TlsTable) -> Result<Begun<S>, TlsError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let seen = match hello::read(&mut stream).await {
+        Ok(seen) => seen,
+        Err(Unseen::TooLarge) => {
+            refuse(&mut stream, &DECODE_ERROR_ALERT).await;
+            return Err(TlsError::HelloTooLarge);
+        }
+        Err(Unseen::Malformed) => {
+            refuse(&mut stream, &DECODE_ERROR_ALERT).await;
+            return Err(TlsError::NotTls);
+        }
+        Err(Unseen::Connection(error)) => return Err(TlsError::Connection(error)),
+    };
+    let Some(listener) = table.select(seen.name.as_deref()) else {
+        refuse(&mut stream, &UNKNOWN_NAME_ALERT).await;
+        return Err(TlsError::UnknownName(seen.name));
+    };
+    if matches!(listener.handling, Handling::PassThrough) {
+        return Ok(Begun::Passed(Passed {
+            stream,
+            hello: seen.records,
+            name: seen.name,
+        }));
+    }
+    let hello = match parse_hello(&seen.records) {
+        // Both readers must agree on the name, or a client could be judged by one listener and served by another.
+        Ok(hello) if server_name(&hello) == seen.name => hello,
+        Ok(_) => {
+            refuse(&mut stream, &DECODE_ERROR_ALERT).await;
+            return Err(TlsError::NotTls);
+        }
+        Err(error) => return Err(refused(stream, error).await),
+    };
+    terminate(stream, hello, seen.name, listener)
+        .await
+        .map(Begun::Terminated)
 }
 
 async fn handshake<S>(mut stream: S, table: &TlsTable) -> Result<Accepted<S>, TlsError>
@@ -114,21 +193,41 @@ where
 {
     let hello = match read_hello(&mut stream).await {
         Ok(hello) => hello,
-        Err(HelloError::TooLarge) => {
-            refuse(&mut stream, &DECODE_ERROR_ALERT).await;
-            return Err(TlsError::HelloTooLarge);
-        }
-        Err(HelloError::Refused(error, alert)) => {
-            refuse(&mut stream, &alert).await;
-            return Err(TlsError::Protocol(error));
-        }
-        Err(HelloError::Connection(error)) => return Err(TlsError::Connection(error)),
+        Err(error) => return Err(refused(stream, error).await),
     };
     let name = server_name(&hello);
     let Some(listener) = table.select(name.as_deref()) else {
         refuse(&mut stream, &UNKNOWN_NAME_ALERT).await;
         return Err(TlsError::UnknownName(name));
     };
+    terminate(stream, hello, name, listener).await
+}
+
+/// Tells a client why its first message is refused.
+async fn refused<S: AsyncWrite + Unpin>(mut stream: S, error: HelloError) -> TlsError {
+    match error {
+        HelloError::TooLarge => {
+            refuse(&mut stream, &DECODE_ERROR_ALERT).await;
+            TlsError::HelloTooLarge
+        }
+        HelloError::Refused(error, alert) => {
+            refuse(&mut stream, &alert).await;
+            TlsError::Protocol(error)
+        }
+        HelloError::Connection(error) => TlsError::Connection(error),
+    }
+}
+
+/// Makes the rest of the handshake.
+async fn terminate<S>(
+    mut stream: S,
+    hello: Hello,
+    name: Option<Arc<str>>,
+    listener: &ListenerTls,
+) -> Result<Accepted<S>, TlsError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let Some(config) = listener.handling.config() else {
         refuse(&mut stream, &INTERNAL_ERROR_ALERT).await;
         return Err(TlsError::Unusable(listener.origin.clone()));
@@ -143,6 +242,7 @@ where
     Ok(Accepted {
         stream,
         listener: listener.origin.clone(),
+        name,
         alpn,
     })
 }
@@ -156,7 +256,7 @@ fn server_name(hello: &Hello) -> Option<Arc<str>> {
 }
 
 /// Sends an alert and closes. Nothing better can be done if that fails.
-async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, alert: &[u8]) {
+pub(crate) async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, alert: &[u8]) {
     if stream.write_all(alert).await.is_ok() {
         _ = stream.shutdown().await;
     }
@@ -196,6 +296,22 @@ async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Hello, Hello
         }
     })
     .await
+}
+
+/// Reads a first message that is here already.
+fn parse_hello(mut records: &[u8]) -> Result<Hello, HelloError> {
+    let mut acceptor = Acceptor::default();
+    while !records.is_empty() {
+        acceptor.read_tls(&mut records).map_err(HelloError::Connection)?;
+        match acceptor.accept() {
+            // The message ends with its last record, so nothing can be left over.
+            Ok(Some(hello)) if records.is_empty() => return Ok(hello),
+            Ok(Some(_)) => break,
+            Ok(None) => {}
+            Err((error, alert)) => return Err(HelloError::Refused(error, bytes_of(alert))),
+        }
+    }
+    Err(HelloError::TooLarge)
 }
 
 fn bytes_of(mut alert: AcceptedAlert) -> Vec<u8> {

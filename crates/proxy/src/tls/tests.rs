@@ -1,6 +1,6 @@
 //! Handshakes over an in-memory connection: every test plays both ends.
 
-mod support;
+pub(super) mod support;
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,11 +8,11 @@ use rustls::HandshakeKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use self::support::{
-    Connected, broken, certificate, client, client_hello, client_with_versions, connect, handshake, listener,
+    Connected, accept, broken, certificate, client, client_hello, client_with_versions, connect, handshake, listener,
     one_byte_at_a_time,
 };
 use super::{
-    Alpn, TlsTable, accept,
+    Alpn, TlsTable,
     accept::{HELLO_LIMIT, TlsError},
 };
 

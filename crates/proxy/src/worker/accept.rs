@@ -10,8 +10,9 @@ use tokio::{
 
 use super::{BoundConnection, LocalBind, Worker, sockets, timer::Deadline};
 use crate::{
-    forward::{Client, Secured},
-    h1, h2, tls,
+    forward::{Beginning, Client, Held, Secured, WholeRoute},
+    h1, h2, stream,
+    tls::{self, Accepted, Begun, Passed},
 };
 
 /// How long nothing is accepted after the process ran out of descriptors or memory.
@@ -70,7 +71,7 @@ fn start(worker: &Rc<Worker>, bind: &Rc<LocalBind>, stream: TcpStream, peer: Soc
 
 /// Serves one connection to its end.
 async fn serve(worker: Rc<Worker>, bound: BoundConnection, deadline: Deadline, stream: TcpStream, peer: SocketAddr) {
-    let is_secured = bound.bind.current().table.tls().is_some();
+    let beginning = bound.bind.current().table.beginning();
     let client = Client {
         worker,
         bound,
@@ -78,29 +79,66 @@ async fn serve(worker: Rc<Worker>, bound: BoundConnection, deadline: Deadline, s
         peer,
         secured: None,
     };
-    if is_secured {
-        // In a place of its own: connections in clear text should not carry room for it.
-        Box::pin(serve_secured(stream, client)).await;
-    } else {
-        h1::serve_clear(stream, client).await;
+    match beginning {
+        Beginning::Request => h1::serve_clear(stream, client).await,
+        // In places of their own: connections in clear text should not carry room for it.
+        Beginning::Handshake => Box::pin(serve_secured(stream, client)).await,
+        Beginning::Anything => {
+            let routing = client.bound.bind.current();
+            Box::pin(serve_whole(stream, client, routing, None, Vec::new())).await;
+        }
     }
 }
 
-/// Makes the TLS handshake, then serves what was agreed on.
+/// Carries a connection that is routed as a whole, by the name that its client asks for, if it does.
+async fn serve_whole<S: stream::Side>(stream: S, client: Client, routing: Rc<Held>, name: Option<&str>, read: Vec<u8>) {
+    let Some((listener, route)) = routing.whole(name, &client.worker) else {
+        return;
+    };
+    let beginning = stream::Beginning {
+        listener: Rc::clone(listener),
+        route,
+        read,
+        routing: Rc::clone(&routing),
+    };
+    drop(routing);
+    stream::serve(stream, client, beginning).await;
+}
+
+/// Makes the TLS handshake unless a backend does, then serves what was agreed on.
 async fn serve_secured(stream: TcpStream, mut client: Client) {
     let routing = client.bound.bind.current();
     let Some(tls) = routing.table.tls() else { return };
     let timeout = routing.table.settings().header_timeout;
     match Box::pin(tls::accept(stream, tls, timeout)).await {
-        Ok(accepted) => {
-            drop(routing);
-            client.secured = Some(Secured {
-                listener: accepted.listener,
-            });
-            match accepted.alpn {
-                tls::Alpn::Http1 => h1::serve(accepted.stream, client).await,
-                tls::Alpn::Http2 => Box::pin(h2::serve(accepted.stream, client)).await,
+        Ok(Begun::Terminated(accepted)) => {
+            let Accepted {
+                stream,
+                listener,
+                name,
+                alpn,
+            } = accepted;
+            client.secured = Some(Secured { listener });
+            let found = routing.whole(name.as_deref(), &client.worker);
+            if !matches!(found, Some((_, WholeRoute::OfRequests)) | None) {
+                return Box::pin(serve_whole(stream, client, routing, name.as_deref(), Vec::new())).await;
             }
+            drop(routing);
+            match alpn {
+                tls::Alpn::Http1 => h1::serve(stream, client).await,
+                tls::Alpn::Http2 => Box::pin(h2::serve(stream, client)).await,
+            }
+        }
+        Ok(Begun::Passed(passed)) => {
+            let Passed {
+                mut stream,
+                hello,
+                name,
+            } = passed;
+            if let Some((_, WholeRoute::None)) = routing.whole(name.as_deref(), &client.worker) {
+                tls::refuse(&mut stream, &tls::UNKNOWN_NAME_ALERT).await;
+            }
+            Box::pin(serve_whole(stream, client, routing, name.as_deref(), hello)).await;
         }
         Err(error) => {
             tracing::debug!(peer = %client.peer, %error, "TLS handshake failed");

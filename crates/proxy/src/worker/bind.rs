@@ -1,10 +1,11 @@
-//! An address and port that is listened on: what all workers share about it, and what each keeps for itself.
+//! A port of an address that is listened on: what all workers share about it, and what each keeps for itself.
 //!
 //! The routing table is swapped in from outside. A worker takes it over when the next request comes, into a [`Held`] of
 //! its own, so that requests count references on their own thread only.
 
 use std::{
     cell::{Cell, RefCell},
+    fmt,
     net::SocketAddr,
     rc::Rc,
     sync::{
@@ -14,6 +15,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Cache};
+use gatewright_ir::Transport;
 use tokio::task::AbortHandle;
 
 use super::{Worker, timer::Nudge};
@@ -22,11 +24,40 @@ use crate::{
     metrics::BindCounters,
 };
 
+/// What is listened on. The same number is another port in another transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct BindAddress {
+    /// The address with the port.
+    pub(crate) socket: SocketAddr,
+    /// What carries the traffic.
+    pub(crate) transport: Transport,
+}
+
+impl BindAddress {
+    /// An address for connections.
+    #[cfg(test)]
+    pub(crate) fn tcp(socket: SocketAddr) -> Self {
+        Self {
+            socket,
+            transport: Transport::Tcp,
+        }
+    }
+}
+
+impl fmt::Display for BindAddress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.transport {
+            Transport::Tcp => write!(out, "{}", self.socket),
+            Transport::Udp => write!(out, "{}/udp", self.socket),
+        }
+    }
+}
+
 /// What all workers share about an address and port.
 #[derive(Debug)]
 pub(crate) struct Bind {
     /// The address that is listened on.
-    pub(crate) address: SocketAddr,
+    pub(crate) address: BindAddress,
     /// What happens to requests.
     pub(crate) table: Arc<ArcSwap<Table>>,
     /// Open connections over all workers.
@@ -35,7 +66,7 @@ pub(crate) struct Bind {
 
 impl Bind {
     /// A bind that nobody listens on yet.
-    pub(crate) fn new(address: SocketAddr, table: Arc<Table>) -> Arc<Self> {
+    pub(crate) fn new(address: BindAddress, table: Arc<Table>) -> Arc<Self> {
         Arc::new(Self {
             address,
             table: Arc::new(ArcSwap::new(table)),

@@ -1,21 +1,34 @@
 //! What a worker is told to do.
 
-use std::{net::TcpListener, sync::Arc, time::Duration};
+use std::{
+    net::{TcpListener, UdpSocket},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::sync::oneshot;
 
 use super::Bind;
 
+/// A worker's own socket.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    /// Accepts connections.
+    Tcp(TcpListener),
+    /// Receives datagrams.
+    Udp(UdpSocket),
+}
+
 /// An instruction to a worker. The sender of `done` is used when it was carried out.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Accept connections on a socket.
+    /// Serve what comes to a socket.
     Listen {
         /// What connections belong to.
         bind: Arc<Bind>,
         /// The worker's own socket.
-        socket: TcpListener,
-        /// Used when connections are accepted.
+        socket: Socket,
+        /// Used when it is served.
         done: oneshot::Sender<()>,
     },
     /// Accept no more connections, and let go of the open ones.

@@ -1,53 +1,60 @@
-//! Opens listening sockets: one per worker, all on the same address, among which the kernel spreads connections.
+//! Opens listening sockets: one per worker, all on the same address, among which the kernel spreads what comes.
 
 use std::{
     io,
-    net::{SocketAddr, TcpListener},
+    net::{TcpListener, UdpSocket},
     time::Duration,
 };
 
-use gatewright_ir::ListenFailure;
+use gatewright_ir::{ListenFailure, Transport};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use tokio::net::TcpListener as TokioListener;
+
+use super::{BindAddress, command};
+use crate::datagram;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Sockets that are bound to one address and do not accept connections yet.
+/// Sockets that are bound to one address and do not accept connections yet. Datagrams already wait in theirs.
 #[derive(Debug)]
 pub(crate) struct Bound {
     /// The address, with the port that the kernel chose if it was asked to.
-    pub(crate) address: SocketAddr,
+    pub(crate) address: BindAddress,
     sockets: Vec<Socket>,
 }
 
 impl Bound {
     /// Accepts connections from now on.
-    pub(crate) fn listen(self) -> io::Result<Vec<TcpListener>> {
-        let listen = |socket: Socket| {
-            socket.listen(BACKLOG)?;
-            Ok(TcpListener::from(socket))
+    pub(crate) fn listen(self) -> io::Result<Vec<command::Socket>> {
+        let transport = self.address.transport;
+        let listen = |socket: Socket| match transport {
+            Transport::Tcp => {
+                socket.listen(BACKLOG)?;
+                Ok(command::Socket::Tcp(TcpListener::from(socket)))
+            }
+            Transport::Udp => Ok(command::Socket::Udp(UdpSocket::from(socket))),
         };
         self.sockets.into_iter().map(listen).collect()
     }
 }
 
 /// Binds as many sockets to an address as there are workers. With port 0 the kernel chooses one port for all.
-pub(crate) fn bind(address: SocketAddr, count: usize) -> io::Result<Bound> {
-    if address.port() != 0 {
+pub(crate) fn bind(address: BindAddress, count: usize) -> io::Result<Bound> {
+    let mut actual = address;
+    if address.socket.port() != 0 {
         // A socket that shares its port would be let in beside another program's that does the same, and each would
         // get some of the connections. One that does not share finds out.
         let probe = socket(address)?;
-        probe.bind(&address.into())?;
+        probe.bind(&address.socket.into())?;
     }
-    let mut actual = address;
     let mut sockets = Vec::with_capacity(count);
     for _ in 0..count {
         let socket = socket(actual)?;
         socket.set_reuse_port(true)?;
-        socket.bind(&actual.into())?;
+        socket.bind(&actual.socket.into())?;
         socket.set_nonblocking(true)?;
-        actual = socket.local_addr()?.as_socket().unwrap_or(actual);
+        actual.socket = socket.local_addr()?.as_socket().unwrap_or(actual.socket);
         sockets.push(socket);
     }
     Ok(Bound {
@@ -56,13 +63,25 @@ pub(crate) fn bind(address: SocketAddr, count: usize) -> io::Result<Bound> {
     })
 }
 
-fn socket(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    // Connections take these over from the socket that accepts them.
-    socket.set_tcp_nodelay(true)?;
-    socket.set_tcp_keepalive(&keepalive())?;
-    if address.is_ipv6() {
+fn socket(address: BindAddress) -> io::Result<Socket> {
+    let domain = Domain::for_address(address.socket);
+    let socket = match address.transport {
+        Transport::Tcp => {
+            let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+            socket.set_reuse_address(true)?;
+            // Connections take these over from the socket that accepts them.
+            socket.set_tcp_nodelay(true)?;
+            socket.set_tcp_keepalive(&keepalive())?;
+            socket
+        }
+        // No reuse of addresses: for datagrams that means to share them with whoever asks.
+        Transport::Udp => {
+            let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+            datagram::prepare(&socket, address.socket)?;
+            socket
+        }
+    };
+    if address.socket.is_ipv6() {
         // `::` and `0.0.0.0` are two addresses that a Gateway may ask for side by side.
         socket.set_only_v6(true)?;
     }

@@ -18,10 +18,10 @@ use super::{
     accept,
     bind::{Bind, LocalBind},
     buffer::Stock,
-    command::Command,
+    command::{Command, Socket},
     timer::{Deadline, Wheel},
 };
-use crate::{metrics::WorkerMetrics, upstream::Registry};
+use crate::{datagram, metrics::WorkerMetrics, stream::Pipes, upstream::Registry};
 
 /// How often unused upstream connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +30,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) stock: Stock,
+    pub(crate) pipes: Pipes,
     pub(crate) metrics: Arc<WorkerMetrics>,
     pub(crate) endpoints: Registry,
     /// Copies for mirrors that are under way.
@@ -44,6 +45,7 @@ impl Worker {
     pub(crate) fn new(metrics: Arc<WorkerMetrics>) -> Rc<Self> {
         Rc::new(Self {
             stock: Stock::default(),
+            pipes: Pipes::default(),
             metrics,
             endpoints: Registry::default(),
             copies: Cell::new(0),
@@ -195,11 +197,20 @@ async fn run(worker: Rc<Worker>, mut inbox: mpsc::UnboundedReceiver<Command>) {
     }
 }
 
-fn listen(worker: &Rc<Worker>, bind: Arc<Bind>, socket: std::net::TcpListener) -> io::Result<Listening> {
-    let socket = tokio::net::TcpListener::from_std(socket)?;
+fn listen(worker: &Rc<Worker>, bind: Arc<Bind>, socket: Socket) -> io::Result<Listening> {
     let bind = LocalBind::new(bind, worker);
     let (stop, stopped) = oneshot::channel();
-    let task = tokio::task::spawn_local(accept::run(Rc::clone(worker), Rc::clone(&bind), socket, stopped));
+    let (worker, local) = (Rc::clone(worker), Rc::clone(&bind));
+    let task = match socket {
+        Socket::Tcp(socket) => {
+            let socket = tokio::net::TcpListener::from_std(socket)?;
+            tokio::task::spawn_local(accept::run(worker, local, socket, stopped))
+        }
+        Socket::Udp(socket) => {
+            let socket = tokio::net::UdpSocket::from_std(socket)?;
+            tokio::task::spawn_local(datagram::run(worker, local, socket, stopped))
+        }
+    };
     Ok(Listening { bind, stop, task })
 }
 

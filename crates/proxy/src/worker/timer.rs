@@ -181,6 +181,13 @@ impl Deadline {
         }
     }
 
+    /// Makes the deadline come now.
+    pub(crate) fn expire(&self) {
+        self.state.at.set(NEVER);
+        self.state.is_expired.set(true);
+        self.state.wake();
+    }
+
     /// Takes the deadline away.
     pub(crate) fn clear(&self) {
         self.state.at.set(NEVER);

@@ -7,6 +7,7 @@ pub(crate) mod gateway;
 pub(crate) mod http2;
 pub(crate) mod message;
 pub(crate) mod pki;
+pub(crate) mod plain;
 pub(crate) mod running;
 pub(crate) mod tls;
 pub(crate) mod wait;

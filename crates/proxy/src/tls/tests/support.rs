@@ -14,7 +14,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::super::{
     TlsTable,
-    accept::{Accepted, TlsError, accept},
+    accept::{self, Accepted, Begun, TlsError},
 };
 
 pub(super) fn certificate(names: &[&str]) -> Arc<Certificate> {
@@ -108,6 +108,18 @@ impl ServerCertVerifier for TakesAny {
     }
 }
 
+/// Makes a handshake that no backend makes.
+pub(super) async fn accept(
+    stream: DuplexStream,
+    table: &TlsTable,
+    timeout: Duration,
+) -> Result<Accepted<DuplexStream>, TlsError> {
+    accept::accept(stream, table, timeout).await.map(|begun| match begun {
+        Begun::Terminated(accepted) => accepted,
+        Begun::Passed(passed) => panic!("passed on: {passed:?}"),
+    })
+}
+
 /// Both ends of a connection after the handshake.
 #[derive(Debug)]
 pub(super) struct Connected {
@@ -197,7 +209,7 @@ pub(super) async fn one_byte_at_a_time(
 }
 
 /// A first message as an old client writes it: no `supported_versions`, so the version field counts.
-pub(super) fn client_hello(version: [u8; 2], name: &str) -> Vec<u8> {
+pub(crate) fn client_hello(version: [u8; 2], name: &str) -> Vec<u8> {
     fn prefixed(bytes: &[u8]) -> Vec<u8> {
         [&u16::try_from(bytes.len()).unwrap().to_be_bytes(), bytes].concat()
     }

@@ -4,7 +4,10 @@ use imbl::OrdMap;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{LocalBind, Worker, serve};
-use crate::{forward::Table, worker::Bind};
+use crate::{
+    forward::Table,
+    worker::{Bind, BindAddress},
+};
 
 /// What a connection costs while it waits, beside its socket. Ten thousand of them should fit into a few dozen megabytes,
 /// so whoever makes this grow should know why.
@@ -22,7 +25,7 @@ fn a_connection_takes_little_memory() {
         let stream = TcpStream::connect(address).await.unwrap();
         let worker = Worker::new(Arc::default());
         let table = Table::compile(&[], OrdMap::new(), Arc::default(), OrdMap::new(), None);
-        let bind = LocalBind::new(Bind::new(address, Arc::new(table)), &worker);
+        let bind = LocalBind::new(Bind::new(BindAddress::tcp(address), Arc::new(table)), &worker);
         let deadline = worker.deadline();
         let bound = bind.admit(deadline.nudge(), 1).unwrap();
         let connection = serve(worker, bound, deadline, stream, address);

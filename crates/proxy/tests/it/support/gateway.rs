@@ -65,7 +65,8 @@ impl Plan {
         )
     }
 
-    fn listener(mut self, name: &str, port: u16, protocol: Protocol) -> Self {
+    /// Adds a listener of whatever protocol.
+    pub(crate) fn listener(mut self, name: &str, port: u16, protocol: Protocol) -> Self {
         self.listeners.push(Listener {
             origin: Origin::new(format!("{}/{name}", self.origin)),
             name: name.into(),
@@ -131,6 +132,17 @@ impl Plan {
     pub(crate) fn cluster(self, id: &str, addresses: &[SocketAddr]) -> Self {
         let endpoints = addresses.iter().map(|address| Endpoint { address: *address }).collect();
         self.cluster_of(id, UpstreamProtocol::Http1, Endpoints::Known(endpoints))
+    }
+
+    /// Every connection of the last listener that asks for this name goes by this rule.
+    pub(crate) fn whole(self, host: &str, rule: Rule) -> Self {
+        self.route(host, Match::everything(), rule)
+    }
+
+    /// A cluster that gets connections as they are.
+    pub(crate) fn tcp_cluster(self, id: &str, addresses: &[SocketAddr]) -> Self {
+        let endpoints = addresses.iter().map(|address| Endpoint { address: *address }).collect();
+        self.cluster_of(id, UpstreamProtocol::Tcp, Endpoints::Known(endpoints))
     }
 
     /// A cluster that speaks HTTP/2.

@@ -1,0 +1,264 @@
+//! Carries bytes in both directions until both sides are done.
+//!
+//! Each direction ends by itself, so that a side that has said everything still hears the answer. Small messages are
+//! copied, which costs one read and one write; where much moves between two connections in clear text it goes through a
+//! pipe, and never leaves the kernel.
+
+use std::{
+    future::poll_fn,
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use super::{
+    Side,
+    pipes::{Lease, Moved},
+};
+use crate::{
+    forward::Client,
+    metrics::ListenerCounters,
+    worker::{Buffer, Worker},
+};
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Both sides said that they were done.
+    Complete,
+    /// One side broke.
+    Broken,
+    /// Nothing moved for too long.
+    Idle,
+}
+
+/// So many bytes in one go make it worth to take a pipe.
+const BULK: u64 = 64 * 1024;
+
+/// How far a direction is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Bytes may come.
+    #[default]
+    Open,
+    /// No more bytes come; those that are here have to go.
+    Ended,
+    /// The receiver knows that no more bytes come.
+    Closed,
+    /// The receiver takes no more bytes.
+    Refused,
+}
+
+/// Why nothing more can be carried.
+struct Broken;
+
+/// One direction.
+#[derive(Default)]
+struct Direction {
+    stage: Stage,
+    buffer: Buffer,
+    pipe: Option<Lease>,
+    /// Bytes that were handed over.
+    moved: u64,
+    /// Whether much moved the last time.
+    is_bulk: bool,
+    needs_flush: bool,
+}
+
+/// Carries bytes until both sides have ended, one breaks, or nothing has moved for too long.
+pub(super) async fn relay<A: Side, B: Side>(
+    client_side: &mut A,
+    backend_side: &mut B,
+    client: &Client,
+    counters: &ListenerCounters,
+    patience: Duration,
+) -> Outcome {
+    let worker = &*client.worker;
+    let deadline = &client.deadline;
+    let (mut up, mut down) = (Direction::default(), Direction::default());
+    deadline.set(Instant::now(), patience);
+    let outcome = poll_fn(|context| {
+        let before = (up.moved, down.moved);
+        let polled = up
+            .poll(context, client_side, backend_side, worker)
+            .and_then(|()| down.poll(context, backend_side, client_side, worker));
+        let (received, sent) = (up.moved - before.0, down.moved - before.1);
+        if received > 0 {
+            counters.received.add(received);
+        }
+        if sent > 0 {
+            counters.sent.add(sent);
+        }
+        if polled.is_err() {
+            return Poll::Ready(Outcome::Broken);
+        }
+        match (up.stage, down.stage) {
+            (Stage::Closed, Stage::Closed) => return Poll::Ready(Outcome::Complete),
+            (Stage::Closed | Stage::Refused, Stage::Closed | Stage::Refused) => return Poll::Ready(Outcome::Broken),
+            _ => {}
+        }
+        if received + sent > 0 {
+            deadline.set(Instant::now(), patience);
+        }
+        deadline.poll(context).map(|()| Outcome::Idle)
+    })
+    .await;
+    up.release(worker);
+    down.release(worker);
+    outcome
+}
+
+impl Direction {
+    /// Carries what can be carried now.
+    fn poll<A: Side, B: Side>(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut A,
+        to: &mut B,
+        worker: &Worker,
+    ) -> Result<(), Broken> {
+        if matches!(self.stage, Stage::Closed | Stage::Refused) {
+            return Ok(());
+        }
+        let before = self.moved;
+        let polled = self.carry(context, from, to, worker, before);
+        self.is_bulk = self.moved - before >= BULK;
+        match polled {
+            Ok(Poll::Pending) => Ok(()),
+            Ok(Poll::Ready(())) => {
+                self.release(worker);
+                Ok(())
+            }
+            Err(Failed::Read) => Err(Broken),
+            // What the receiver has said before it went away is still worth hearing.
+            Err(Failed::Write) => {
+                self.stage = Stage::Refused;
+                self.buffer.consume(usize::MAX);
+                self.release(worker);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ready when the receiver knows that no more bytes come.
+    fn carry<A: Side, B: Side>(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut A,
+        to: &mut B,
+        worker: &Worker,
+        before: u64,
+    ) -> Result<Poll<()>, Failed> {
+        loop {
+            if self.deliver(context, to)?.is_pending() {
+                return Ok(Poll::Pending);
+            }
+            if self.stage == Stage::Ended {
+                return match Pin::new(&mut *to).poll_shutdown(context) {
+                    Poll::Ready(Ok(())) => {
+                        self.stage = Stage::Closed;
+                        Ok(Poll::Ready(()))
+                    }
+                    Poll::Ready(Err(_)) => Err(Failed::Write),
+                    Poll::Pending => Ok(Poll::Pending),
+                };
+            }
+            let wants_pipe = self.is_bulk || self.moved - before >= BULK;
+            let read = match (from.plain(), to.plain()) {
+                (Some(from), Some(_)) if wants_pipe && self.take_pipe(worker) => self.fill_pipe(context, from, worker),
+                _ => self.buffer.poll_read(context, from, &worker.stock),
+            };
+            match read {
+                Poll::Ready(Ok(0)) => self.stage = Stage::Ended,
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Poll::Ready(Err(_)) => return Err(Failed::Read),
+                Poll::Pending => {
+                    self.give_pipe(worker);
+                    if self.needs_flush {
+                        match Pin::new(&mut *to).poll_flush(context) {
+                            Poll::Ready(Ok(())) => self.needs_flush = false,
+                            Poll::Ready(Err(_)) => return Err(Failed::Write),
+                            Poll::Pending => {}
+                        }
+                    }
+                    return Ok(Poll::Pending);
+                }
+            }
+        }
+    }
+
+    /// Hands over what is here. Ready when nothing is left.
+    fn deliver<B: Side>(&mut self, context: &mut Context<'_>, to: &mut B) -> Result<Poll<()>, Failed> {
+        while !self.buffer.is_empty() {
+            match Pin::new(&mut *to).poll_write(context, self.buffer.filled()) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.buffer.consume(count);
+                    self.moved += count as u64;
+                    self.needs_flush = true;
+                }
+                Poll::Ready(_) => return Err(Failed::Write),
+                Poll::Pending => return Ok(Poll::Pending),
+            }
+        }
+        let (Some(pipe), Some(to)) = (&mut self.pipe, to.plain()) else {
+            return Ok(Poll::Ready(()));
+        };
+        while !pipe.is_empty() {
+            match pipe.poll_empty(context, to) {
+                Poll::Ready(Ok(count)) if count > 0 => self.moved += count as u64,
+                Poll::Ready(_) => return Err(Failed::Write),
+                Poll::Pending => return Ok(Poll::Pending),
+            }
+        }
+        Ok(Poll::Ready(()))
+    }
+
+    fn take_pipe(&mut self, worker: &Worker) -> bool {
+        if self.pipe.is_none() {
+            self.pipe = worker.pipes.take();
+        }
+        self.pipe.is_some()
+    }
+
+    fn fill_pipe(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &tokio::net::TcpStream,
+        worker: &Worker,
+    ) -> Poll<io::Result<usize>> {
+        let Some(pipe) = &mut self.pipe else {
+            return Poll::Ready(Err(io::ErrorKind::Interrupted.into()));
+        };
+        match pipe.poll_fill(context, from) {
+            Poll::Ready(Ok(Moved::Bytes(count))) => Poll::Ready(Ok(count)),
+            Poll::Ready(Ok(Moved::Unsupported)) => {
+                worker.pipes.give_up();
+                self.pipe = None;
+                // Another turn, which copies.
+                Poll::Ready(Err(io::ErrorKind::Interrupted.into()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn give_pipe(&mut self, worker: &Worker) {
+        if let Some(pipe) = self.pipe.take() {
+            worker.pipes.give(pipe);
+        }
+    }
+
+    /// Gives back what was taken.
+    fn release(&mut self, worker: &Worker) {
+        self.buffer.release(&worker.stock);
+        self.give_pipe(worker);
+    }
+}
+
+/// Which side failed.
+enum Failed {
+    Read,
+    Write,
+}
