@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_ir::Origin;
+use gatewright_ir::{ClientValidation, Origin};
 use rustls::server::{Accepted as Hello, AcceptedAlert, Acceptor};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_rustls::{StartHandshake, server::TlsStream};
@@ -36,6 +36,8 @@ pub(crate) struct Accepted<S> {
     pub(crate) stream: TlsStream<S>,
     /// The listener that the client's name selected.
     pub(crate) listener: Origin,
+    /// Which clients it lets in.
+    pub(crate) clients: Option<Arc<ClientValidation>>,
     /// What is spoken on the stream.
     pub(crate) alpn: Alpn,
 }
@@ -143,6 +145,7 @@ where
     Ok(Accepted {
         stream,
         listener: listener.origin.clone(),
+        clients: listener.clients.clone(),
         alpn,
     })
 }

@@ -94,9 +94,7 @@ async fn serve_secured(stream: TcpStream, mut client: Client) {
     match Box::pin(tls::accept(stream, tls, timeout)).await {
         Ok(accepted) => {
             drop(routing);
-            client.secured = Some(Secured {
-                listener: accepted.listener,
-            });
+            client.secured = Some(Secured::new(accepted.listener, accepted.clients));
             match accepted.alpn {
                 tls::Alpn::Http1 => h1::serve(accepted.stream, client).await,
                 tls::Alpn::Http2 => Box::pin(h2::serve(accepted.stream, client)).await,
