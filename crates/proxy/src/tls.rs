@@ -13,7 +13,7 @@ mod hello;
 mod provider;
 mod table;
 
-pub(crate) use accept::{Accepted, Alpn, Begun, Passed, UNKNOWN_NAME_ALERT, accept, refuse};
+pub(crate) use accept::{Accepted, Alpn, Begun, Passed, accept};
 pub(crate) use clients::roots;
 pub(crate) use provider::{PROVIDER, VERSIONS};
 pub(crate) use table::TlsTable;

@@ -1,8 +1,8 @@
 //! What is known about a client's connection, whichever codec serves it.
 
-use std::{net::SocketAddr, rc::Rc, time::Instant};
+use std::{cell::Cell, net::SocketAddr, rc::Rc, sync::Arc, time::Instant};
 
-use gatewright_ir::{ListenerSettings, Origin, Scheme};
+use gatewright_ir::{ClientValidation, Listener, ListenerSettings, Origin, Scheme};
 
 use super::{HeldListener, HeldRoute, Reason};
 use crate::{
@@ -29,7 +29,43 @@ pub(crate) struct Client {
 #[derive(Debug)]
 pub(crate) struct Secured {
     /// The listener that the client's name selected.
-    pub(crate) listener: Origin,
+    listener: Origin,
+    /// Which clients could make it.
+    clients: Option<Arc<ClientValidation>>,
+    /// Whether the listener lets in others by now.
+    is_outdated: Cell<bool>,
+}
+
+impl Secured {
+    /// A handshake for a listener, by one of these clients.
+    pub(crate) fn new(listener: Origin, clients: Option<Arc<ClientValidation>>) -> Self {
+        Self {
+            listener,
+            clients,
+            is_outdated: Cell::new(false),
+        }
+    }
+
+    /// Whether requests for a listener may come over this connection: the handshake was made for it, and whoever made it
+    /// would still be let in.
+    pub(crate) fn reaches(&self, listener: &Listener) -> bool {
+        if self.listener != listener.origin {
+            return false;
+        }
+        let wanted = listener
+            .protocol
+            .termination()
+            .and_then(|termination| termination.clients.as_ref());
+        let is_same = match (&self.clients, wanted) {
+            (_, None) => true,
+            (Some(shown), Some(wanted)) => Arc::ptr_eq(shown, wanted) || shown == wanted,
+            (None, Some(_)) => false,
+        };
+        if !is_same {
+            self.is_outdated.set(true);
+        }
+        is_same
+    }
 }
 
 impl Client {
@@ -49,7 +85,8 @@ impl Client {
 
     /// Whether the connection is to end with the next response.
     pub(crate) fn is_leaving(&self) -> bool {
-        self.bound.bind.is_leaving()
+        let is_outdated = |secured: &Secured| secured.is_outdated.get();
+        self.bound.bind.is_leaving() || self.secured.as_ref().is_some_and(is_outdated)
     }
 
     /// Whether the connection is to end as soon as nothing is under way.

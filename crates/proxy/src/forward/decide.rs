@@ -239,7 +239,7 @@ pub(crate) fn decide(
     if client
         .secured
         .as_ref()
-        .is_some_and(|secured| secured.listener != listener.listener.origin)
+        .is_some_and(|secured| !secured.reaches(&listener.listener))
     {
         return early(Reason::Misdirected, Some(listener));
     }

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_ir::Origin;
+use gatewright_ir::{ClientValidation, Origin};
 use rustls::server::{Accepted as Hello, AcceptedAlert, Acceptor};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_rustls::{StartHandshake, server::TlsStream};
@@ -28,7 +28,7 @@ use super::{
 pub(super) const HELLO_LIMIT: usize = 16 * 1024;
 
 /// `unrecognized_name`, as a fatal alert in a record of its own.
-pub(crate) const UNKNOWN_NAME_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
+const UNKNOWN_NAME_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 /// `internal_error`, likewise.
 const INTERNAL_ERROR_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
 /// `decode_error`, likewise.
@@ -63,6 +63,8 @@ pub(crate) struct Accepted<S> {
     pub(crate) listener: Origin,
     /// The name that the client asked for.
     pub(crate) name: Option<Arc<str>>,
+    /// Which clients it lets in.
+    pub(crate) clients: Option<Arc<ClientValidation>>,
     /// What is spoken on the stream.
     pub(crate) alpn: Alpn,
 }
@@ -162,8 +164,8 @@ where
         }
         Err(Unseen::Connection(error)) => return Err(TlsError::Connection(error)),
     };
+    // Without a word: where TLS is passed on, nobody here speaks it, and clients take it as they take a dead backend.
     let Some(listener) = table.select(seen.name.as_deref()) else {
-        refuse(&mut stream, &UNKNOWN_NAME_ALERT).await;
         return Err(TlsError::UnknownName(seen.name));
     };
     if matches!(listener.handling, Handling::PassThrough) {
@@ -243,6 +245,7 @@ where
         stream,
         listener: listener.origin.clone(),
         name,
+        clients: listener.clients.clone(),
         alpn,
     })
 }
@@ -256,7 +259,7 @@ fn server_name(hello: &Hello) -> Option<Arc<str>> {
 }
 
 /// Sends an alert and closes. Nothing better can be done if that fails.
-pub(crate) async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, alert: &[u8]) {
+async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, alert: &[u8]) {
     if stream.write_all(alert).await.is_ok() {
         _ = stream.shutdown().await;
     }

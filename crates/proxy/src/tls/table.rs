@@ -32,7 +32,7 @@ pub(crate) struct TlsTable {
 pub(super) struct ListenerTls {
     pub(super) origin: Origin,
     certificates: Arc<ListenerCertificates>,
-    clients: Option<Arc<ClientValidation>>,
+    pub(super) clients: Option<Arc<ClientValidation>>,
     pub(super) handling: Handling,
 }
 

@@ -214,3 +214,6 @@ fn digest(tls: &UpstreamTls, identity: Option<&Certificate>) -> [u8; 32] {
     digest.copy_from_slice(context.finish().as_ref());
     digest
 }
+
+#[cfg(test)]
+mod tests;

@@ -116,9 +116,10 @@ async fn serve_secured(stream: TcpStream, mut client: Client) {
                 stream,
                 listener,
                 name,
+                clients,
                 alpn,
             } = accepted;
-            client.secured = Some(Secured { listener });
+            client.secured = Some(Secured::new(listener, clients));
             let found = routing.whole(name.as_deref(), &client.worker);
             if !matches!(found, Some((_, WholeRoute::OfRequests)) | None) {
                 return Box::pin(serve_whole(stream, client, routing, name.as_deref(), Vec::new())).await;
@@ -130,14 +131,7 @@ async fn serve_secured(stream: TcpStream, mut client: Client) {
             }
         }
         Ok(Begun::Passed(passed)) => {
-            let Passed {
-                mut stream,
-                hello,
-                name,
-            } = passed;
-            if let Some((_, WholeRoute::None)) = routing.whole(name.as_deref(), &client.worker) {
-                tls::refuse(&mut stream, &tls::UNKNOWN_NAME_ALERT).await;
-            }
+            let Passed { stream, hello, name } = passed;
             Box::pin(serve_whole(stream, client, routing, name.as_deref(), hello)).await;
         }
         Err(error) => {

@@ -11,7 +11,7 @@ use rustls::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{
-    Backend, Plan, Running,
+    Backend, Client, Plan, Running,
     http2::Http2,
     pki::Ca,
     running::{free_port, here},
@@ -318,4 +318,32 @@ async fn a_certificate_without_its_key_convinces_nobody() {
         running.stop().await;
     }
     assert_eq!(rig.backend.count(), 0);
+}
+
+#[tokio::test]
+async fn an_open_connection_does_not_outlive_the_terms_it_was_made_on() {
+    let rig = Rig::new().await;
+    let (required, optional) = (rig.clients.required(), rig.clients.optional());
+    let running = Running::serving(rig.one(Some(&optional))).await;
+    let config = |protocol| rig.ca.client(None, VERSIONS[0], &[protocol]);
+    let mut first = Client::on(connect(here(rig.port), &config("http/1.1"), "a.test").await.unwrap());
+    let mut second = Http2::on(connect(here(rig.port), &config("h2"), "a.test").await.unwrap()).await;
+    assert_eq!(first.get("a.test", "/").await.status, 200);
+    assert_eq!(second.get("https://a.test/").await.status, 200);
+    // Equal terms, and none at all, change nothing for those who are in.
+    for plan in [
+        rig.one(Some(&rig.clients.optional())),
+        rig.one(None),
+        rig.one(Some(&optional)),
+    ] {
+        running.apply([plan]).await;
+        assert_eq!(first.get("a.test", "/").await.status, 200);
+        assert_eq!(second.get("https://a.test/").await.status, 200);
+    }
+    running.apply([rig.one(Some(&required))]).await;
+    let response = first.get("a.test", "/").await;
+    assert_eq!((response.status, response.header("connection")), (421, Some("close")));
+    assert_eq!(second.get("https://a.test/").await.status, 421);
+    _ = soon("the connection ends", second.connection).await;
+    assert_eq!(rig.backend.count(), 8);
 }

@@ -15,6 +15,7 @@ mod authorisation;
 mod backend_filters;
 mod backend_tls;
 mod balancing;
+mod certificates;
 mod client_certificates;
 mod cors;
 mod datagrams;

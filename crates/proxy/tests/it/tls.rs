@@ -212,7 +212,7 @@ async fn sessions_are_resumed_at_every_worker_and_after_changes() {
 
 #[tokio::test]
 async fn certificates_change_under_traffic_without_a_failed_handshake() {
-    const SWAPS: usize = 30;
+    const SWAPS: usize = 60;
     let backend = Backend::answering("hello").await;
     let certificates: Vec<_> = (0..SWAPS).map(|_| certificate(&["a.test"])).collect();
     let all: Vec<_> = certificates.iter().collect();
