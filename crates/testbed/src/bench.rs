@@ -1,6 +1,7 @@
-//! What is measured: the plan, the proxy beside its peers, and a whole cluster.
+//! What is measured: the plan, the proxy beside its peers with requests and with connections, and a whole cluster.
 
 pub mod apply;
+pub mod connections;
 pub mod kube;
 pub mod plan;
 pub mod proxy;

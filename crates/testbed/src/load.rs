@@ -1,6 +1,8 @@
-//! Load: as much as goes (closed loop, by wrk), or at a fixed rate (by a generator of our own).
+//! Load: as much as goes (requests by wrk, connections and TLS by generators of our own), or requests at a fixed rate.
 
 pub mod paced;
+pub mod streams;
+pub mod tls;
 pub mod wrk;
 
 use std::{
@@ -9,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 /// Asks once for a path, and returns the status code.
 pub fn request(address: SocketAddrV4, host: &str, path: &str) -> anyhow::Result<u16> {
@@ -23,4 +25,23 @@ pub fn request(address: SocketAddrV4, host: &str, path: &str) -> anyhow::Result<
     BufReader::new(stream).read_line(&mut line)?;
     let code = line.split(' ').nth(1).context("no status line")?;
     code.parse().context("no status code")
+}
+
+/// How long an answer's head and its body are, once the head is there. The answer must be 200 and say its length.
+fn head(received: &[u8]) -> anyhow::Result<Option<(usize, usize)>> {
+    const END: &[u8] = b"\r\n\r\n";
+    let Some(head) = received.windows(END.len()).position(|window| window == END) else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(received.get(..head).unwrap_or_default())?;
+    let mut lines = text.lines();
+    let status = lines.next().unwrap_or_default();
+    ensure!(status.starts_with("HTTP/1.1 200"), "the answer was {status}");
+    let length = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse::<usize>().ok())?
+    });
+    let length = length.context("an answer has no content-length")?;
+    Ok(Some((head + END.len(), length)))
 }

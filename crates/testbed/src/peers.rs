@@ -86,11 +86,8 @@ impl Peer {
                 nginx::command(&programs.nginx, &text, &folder.join("nginx-proxy"))?
             }
             Self::Haproxy => {
-                let file = write(folder, "haproxy.cfg", &haproxy::Proxy { address, backend }.to_string())?;
-                let mut command = Command::new(&programs.haproxy);
-                // In the foreground, quietly.
-                command.args(["-db", "-q", "-f"]).arg(file);
-                command
+                let text = haproxy::Proxy { address, backend }.to_string();
+                haproxy::command(&programs.haproxy, &text, folder, "haproxy.cfg")?
             }
             Self::Envoy => {
                 let file = write(folder, "envoy.json", &envoy::Proxy { address, backend }.render()?)?;
@@ -101,7 +98,23 @@ impl Peer {
     }
 }
 
-/// A program that serves HTTP.
+/// Where connections that are passed on as a whole end.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams {
+    /// Those without end.
+    pub bulk: SocketAddrV4,
+    /// Those with a line.
+    pub line: SocketAddrV4,
+}
+
+impl Streams {
+    /// The name by which those without end are asked for.
+    pub const BULK_NAME: &str = "bulk.bench.example.com";
+    /// The name by which those with a line are asked for.
+    pub const LINE_NAME: &str = "line.bench.example.com";
+}
+
+/// A program that serves.
 #[derive(Debug)]
 pub struct Server {
     /// Where.
@@ -113,8 +126,7 @@ impl Server {
     /// Starts the backend behind every proxy.
     pub fn backend(programs: &Programs, core: usize, folder: &Path) -> anyhow::Result<Self> {
         let address = free_address()?;
-        let text = nginx::Backend { address }.to_string();
-        let command = nginx::command(&programs.nginx, &text, &folder.join("nginx-backend"))?;
+        let command = nginx::backend(&programs.nginx, address, &folder.join("nginx-backend"))?;
         Self::start("backend", &command, core, address, folder)
     }
 
@@ -138,10 +150,22 @@ impl Server {
         path: &str,
         folder: &Path,
     ) -> anyhow::Result<Self> {
-        let mut running = Running::start(name, command, Some(core), folder)?;
-        running.wait_until("its first answer", START, || {
+        Self::start_until(name, command, core, address, folder, || {
             request(address, HOST, path).is_ok_and(|code| code == 200)
-        })?;
+        })
+    }
+
+    /// Starts a program and waits until it serves, by whatever is said to show it.
+    pub fn start_until(
+        name: &str,
+        command: &Command,
+        core: usize,
+        address: SocketAddrV4,
+        folder: &Path,
+        is_served: impl FnMut() -> bool,
+    ) -> anyhow::Result<Self> {
+        let mut running = Running::start(name, command, Some(core), folder)?;
+        running.wait_until("its first answer", START, is_served)?;
         Ok(Self { address, running })
     }
 

@@ -9,7 +9,11 @@ use clap::{Parser, Subcommand};
 use gatewright_testbed::{
     bench::{self, Effort},
     figures::Figures,
-    load::paced,
+    load::{
+        paced,
+        streams::{self, Carried},
+        tls::{self, Asked},
+    },
     memory::Counting,
     peers,
     programs::{self, Programs},
@@ -40,12 +44,14 @@ struct Cli {
     write_docs: bool,
 }
 
-#[derive(Subcommand, Clone, Copy, PartialEq, Eq)]
+#[derive(Subcommand, Clone, PartialEq, Eq)]
 enum Part {
     /// Everything
     All,
     /// The proxy beside nginx, HAProxy and Envoy
     Proxy,
+    /// Connections, passed on and ended with TLS, beside HAProxy and nginx
+    Connections,
     /// World, plan and the proxy's tables at 1,000, 10,000 and 100,000 routes
     Plan,
     /// A cluster: how soon a thousand routes are accepted; needs root
@@ -55,6 +61,41 @@ enum Part {
     Resident {
         /// How many
         routes: usize,
+    },
+    /// Send by itself over every connection: without end on one address, a line on another
+    #[command(hide = true)]
+    Source {
+        /// Where connections have no end
+        bulk: SocketAddrV4,
+        /// Where they carry a line
+        line: SocketAddrV4,
+    },
+    /// Make connections to what sends by itself, and print what came as JSON
+    #[command(hide = true)]
+    Stream {
+        /// Where to
+        address: SocketAddrV4,
+        /// What they carry
+        carried: Carried,
+        /// For so many milliseconds
+        milliseconds: u64,
+        /// Open with a client's first message of TLS that asks for this name
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Ask over TLS, and print what came as JSON
+    #[command(hide = true)]
+    Secured {
+        /// Where
+        address: SocketAddrV4,
+        /// What for
+        asked: Asked,
+        /// Which path
+        path: String,
+        /// For so many milliseconds
+        milliseconds: u64,
+        /// The file of the authority that is trusted
+        authority: PathBuf,
     },
     /// Send requests at a fixed rate and print the latencies as JSON
     #[command(hide = true)]
@@ -90,6 +131,37 @@ fn main() -> anyhow::Result<()> {
             };
             print(&serde_json::to_string(&paced::run(&plan)?)?)
         }
+        Part::Source { bulk, line } => streams::backend::serve(bulk, line),
+        Part::Stream {
+            address,
+            carried,
+            milliseconds,
+            name,
+        } => {
+            let plan = streams::Plan {
+                address,
+                name,
+                carried,
+                time: Duration::from_millis(milliseconds),
+            };
+            print(&serde_json::to_string(&streams::run(&plan)?)?)
+        }
+        Part::Secured {
+            address,
+            asked,
+            path,
+            milliseconds,
+            authority,
+        } => {
+            let plan = tls::Plan {
+                address,
+                authority,
+                asked,
+                path,
+                time: Duration::from_millis(milliseconds),
+            };
+            print(&serde_json::to_string(&tls::run(&plan)?)?)
+        }
         part => {
             let is_whole = part == Part::All && !cli.quick;
             ensure!(
@@ -101,19 +173,24 @@ fn main() -> anyhow::Result<()> {
             } else {
                 Some(Programs::set_up(cli.gatewright)?)
             };
-            measure(part, programs.as_ref(), effort, cli.write_docs)
+            measure(&part, programs.as_ref(), effort, cli.write_docs)
         }
     }
 }
 
-fn measure(part: Part, programs: Option<&Programs>, effort: Effort, writes_documentation: bool) -> anyhow::Result<()> {
+fn measure(part: &Part, programs: Option<&Programs>, effort: Effort, writes_documentation: bool) -> anyhow::Result<()> {
     let mut machine = Machine::survey(programs, effort.rounds);
     let mut figures = Figures::default();
-    if let Some(programs) = programs.filter(|_| part != Part::Kube) {
-        figures.extend(bench::proxy::run(programs, effort)?);
-    }
-    if let Some(programs) = programs.filter(|_| part != Part::Proxy) {
-        figures.extend(bench::kube::run(programs, effort)?);
+    if let Some(programs) = programs {
+        if matches!(part, Part::All | Part::Proxy) {
+            figures.extend(bench::proxy::run(programs, effort)?);
+        }
+        if matches!(part, Part::All | Part::Connections) {
+            figures.extend(bench::connections::run(programs, effort)?);
+        }
+        if matches!(part, Part::All | Part::Kube) {
+            figures.extend(bench::kube::run(programs, effort)?);
+        }
     }
     if matches!(part, Part::All | Part::Plan) {
         figures.extend(bench::plan::run(effort)?);

@@ -141,32 +141,12 @@ fn receive(stream: &mut TcpStream, buffer: &mut [u8]) -> anyhow::Result<()> {
         ensure!(count > 0, "a connection was closed");
         filled += count;
         let received = buffer.get(..filled).unwrap_or_default();
-        if let Some(length) = answer_length(received)?
-            && filled >= length
+        if let Some((head, body)) = super::head(received)?
+            && filled >= head + body
         {
             return Ok(());
         }
     }
-}
-
-/// How long the answer is with its head, once the head is there.
-fn answer_length(received: &[u8]) -> anyhow::Result<Option<usize>> {
-    const END: &[u8] = b"\r\n\r\n";
-    let Some(head) = received.windows(END.len()).position(|window| window == END) else {
-        return Ok(None);
-    };
-    let text = std::str::from_utf8(received.get(..head).unwrap_or_default())?;
-    let mut lines = text.lines();
-    let status = lines.next().unwrap_or_default();
-    ensure!(status.starts_with("HTTP/1.1 200"), "the answer was {status}");
-    let length = lines.find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse::<usize>().ok())?
-    });
-    Ok(Some(
-        head + END.len() + length.context("an answer has no content-length")?,
-    ))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Ours: a folder of declared objects and the program that serves it.
 
+pub mod connections;
+
 use std::{net::SocketAddrV4, path::Path, process::Command};
 
 use gatewright_api::Object;
@@ -19,7 +21,12 @@ pub fn objects(address: SocketAddrV4, backend: SocketAddrV4) -> Vec<Object> {
 
 /// The command that serves objects from a folder, on loopback and with one worker.
 pub fn command(program: &Path, objects: &[Object], folder: &Path) -> anyhow::Result<Command> {
-    write(folder, "objects.json", &worlds::list(objects)?)?;
+    command_of(program, &worlds::list(objects)?, folder)
+}
+
+/// The command that serves a list of objects, as text, from a folder, on loopback and with one worker.
+pub fn command_of(program: &Path, objects: &str, folder: &Path) -> anyhow::Result<Command> {
+    write(folder, "objects.json", objects)?;
     Ok(serve(program, folder))
 }
 

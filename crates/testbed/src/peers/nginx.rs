@@ -1,6 +1,13 @@
 //! nginx, as a proxy of the comparison and as the backend behind all of them.
 
-use std::{fmt, net::SocketAddrV4, path::Path, process::Command};
+use std::{
+    fmt, fs,
+    net::SocketAddrV4,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::Context;
 
 use super::{HOST, write};
 
@@ -21,14 +28,32 @@ pub struct Proxy {
     pub backend: SocketAddrV4,
 }
 
-/// A server that answers every request with the same text.
+/// A reverse proxy that ends TLS.
+#[derive(Clone, Debug)]
+pub struct Terminating {
+    /// Where it listens.
+    pub address: SocketAddrV4,
+    /// Where requests go.
+    pub backend: SocketAddrV4,
+    /// The file of its certificate.
+    pub certificate: PathBuf,
+    /// The file of its key.
+    pub key: PathBuf,
+}
+
+/// A server that answers every request with the same text, and one with a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Backend {
     /// Where it listens.
     pub address: SocketAddrV4,
 }
 
-/// Both run as one process that stays in the foreground, and keep everything they write in their own folder. Connections
+/// The path that the backend answers with a file.
+pub const LARGE: &str = "/large";
+/// How long that file is: more than any proxy holds back at once.
+const LARGE_BYTES: usize = 8 << 20;
+
+/// All run as one process that stays in the foreground, and keep everything they write in their own folder. Connections
 /// are never closed for having served many requests, for the other proxies do not do that either.
 const FRAME: &str = "\
 daemon off;
@@ -82,6 +107,51 @@ impl fmt::Display for Proxy {
     }
 }
 
+impl fmt::Display for Terminating {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            address,
+            backend,
+            certificate,
+            key,
+        } = self;
+        let (certificate, key) = (certificate.display(), key.display());
+        // Large answers go through memory only, in pieces of a size that TLS sends anyhow.
+        write!(
+            out,
+            "{FRAME}http {{
+{HTTP}    upstream backend {{
+        server {backend};
+        keepalive 256;
+        keepalive_requests 1000000000;
+        keepalive_timeout 60s;
+    }}
+    server {{
+        listen {address} ssl;
+        server_name {HOST};
+        ssl_certificate {certificate};
+        ssl_certificate_key {key};
+        ssl_protocols TLSv1.2 TLSv1.3;
+        proxy_buffer_size 16k;
+        proxy_buffers 16 16k;
+        proxy_busy_buffers_size 128k;
+        proxy_max_temp_file_size 0;
+        location / {{
+            proxy_pass http://backend;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_set_header Host $http_host;
+            proxy_set_header X-Forwarded-For $remote_addr;
+            proxy_set_header X-Forwarded-Proto $scheme;
+            proxy_set_header X-Forwarded-Host $http_host;
+        }}
+    }}
+}}
+"
+        )
+    }
+}
+
 impl fmt::Display for Backend {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = self.address;
@@ -92,6 +162,11 @@ impl fmt::Display for Backend {
         listen {address};
         location / {{
             return 200 \"{BODY}\";
+        }}
+        location = {LARGE} {{
+            root .;
+            sendfile on;
+            tcp_nopush on;
         }}
     }}
 }}
@@ -112,5 +187,13 @@ pub fn command(program: &Path, configuration: &str, folder: &Path) -> anyhow::Re
         .arg("stderr")
         .arg("-c")
         .arg(file);
+    Ok(command)
+}
+
+/// The command that serves as a backend from a folder of its own.
+pub fn backend(program: &Path, address: SocketAddrV4, folder: &Path) -> anyhow::Result<Command> {
+    let command = command(program, &Backend { address }.to_string(), folder)?;
+    let file = folder.join(LARGE.trim_start_matches('/'));
+    fs::write(&file, vec![b'x'; LARGE_BYTES]).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(command)
 }

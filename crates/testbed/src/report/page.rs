@@ -55,6 +55,10 @@ fn page(figures: &Figures, machine: &Machine) -> anyhow::Result<String> {
     }
     out.push_str(PROXY);
     proxies(figures, &mut out)?;
+    out.push_str(CONNECTIONS);
+    for (name, meaning) in CONNECTION_FIGURES {
+        writeln!(out, "| {meaning} | {} |", connections(figures, name)?.join(" | "))?;
+    }
     out.push_str(PLAN);
     sizes(figures, &mut out)?;
     out.push_str(MEMORY);
@@ -96,6 +100,19 @@ fn proxies(figures: &Figures, out: &mut String) -> anyhow::Result<()> {
         writeln!(out, "| {meaning} | {} |", cells.join(" | "))?;
     }
     Ok(())
+}
+
+/// What ours, what the other and what their quotient was.
+fn connections(figures: &Figures, name: &str) -> anyhow::Result<[String; 3]> {
+    let (contest, measure) = name.split_once('.').unwrap_or_default();
+    let rival = if contest == "tls" { Peer::Nginx } else { Peer::Haproxy };
+    let of = |peer: Peer| cell(figures, &format!("proxy.{name}_per_cpu_second.{}", peer.label()));
+    let ratio = format!("proxy.{contest}.{measure}_vs_{}", rival.label());
+    Ok([
+        of(Peer::Gatewright)?,
+        format!("{}: {}", rival.name(), of(rival)?),
+        cell(figures, &ratio)?,
+    ])
 }
 
 fn sizes(figures: &Figures, out: &mut String) -> anyhow::Result<()> {
@@ -194,8 +211,8 @@ cargo run --profile release -p gatewright-testbed --bin bench -- all --write-doc
 
 Every run also writes `target/bench/results.json`, an object from the name of a figure to `{value, unit, rounds}`: `rounds`
 has every round's value, `value` is their median. Here a figure is shown as its median, with the least and the greatest round
-in brackets. Ratios are taken within a round and never between runs. A single part is run by `bench -- proxy` or
-`bench -- plan`, a short trial by `--quick`, more rounds by `--rounds N`.
+in brackets. Ratios are taken within a round and never between runs. A single part is run by `bench -- proxy`, `bench -- connections`
+or `bench -- plan`, a short trial by `--quick`, more rounds by `--rounds N`.
 ";
 
 const PROXY: &str = "
@@ -208,6 +225,32 @@ const PROXY: &str = "
 ![Resident memory under load](benchmarks/proxy-memory.svg)
 
 ";
+
+const CONNECTIONS: &str = "
+## Connections
+
+Connections that are passed on by port (a TCPRoute, HAProxy in its TCP mode) or by the name in a client's first message of TLS (a TLSRoute
+that passes through, HAProxy by `req.ssl_sni`), and HTTPS whose TLS ends at the proxy (beside nginx). All per second of the proxy's processor
+time.
+
+| | Gatewright | the other | ours over theirs |
+|---|---|---|---|
+";
+
+const CONNECTION_FIGURES: &[(&str, &str)] = &[
+    ("tcp.megabytes", "by port: MB received, 8 connections"),
+    ("tcp.connections", "by port: connections with one line, 32 at once"),
+    ("passthrough.megabytes", "by name: MB received, 8 connections"),
+    (
+        "passthrough.connections",
+        "by name: connections with one line, 32 at once",
+    ),
+    ("tls.megabytes", "TLS ended: MB of large answers, 4 connections"),
+    (
+        "tls.handshakes",
+        "TLS ended: full handshakes with one small answer, 16 at once",
+    ),
+];
 
 const PLAN: &str = "
 ## Planning
@@ -265,6 +308,11 @@ const METHOD: &str = "
 - **Greatest rate** is found with `wrk`, one thread, 64 connections, each sending the next request when the last is answered.
 - **Fixed rate** is half of the rate that Envoy reached in this run. Requests come at random instants, the same for every
   proxy; the latency of a request that waits for an earlier answer counts from when it was due.
+- **Connections** are made by a generator of our own to a backend of our own, which sends by itself: 256 KiB at a time without end, or 32 bytes and
+  the end. The client's first message of TLS is a real one with a post-quantum key share, 1.5 KB long; nobody answers it, since a proxy that passes it
+  on does not see that. HAProxy is told to let the kernel move bytes (`option splice-auto`).
+- **TLS** is 1.3 with AES-128-GCM, X25519 and an ECDSA certificate on P-256, over HTTP/1.1; nothing is resumed. Large answers are files of 8 MiB, which
+  nginx may not put on its disk on the way.
 - **A changed route** is timed from the declared object to the finished plan, 200 changes per round, spread over all routes.
   The median of the round is shown.
 
@@ -273,8 +321,9 @@ const METHOD: &str = "
 - A virtual machine with few processors is noisy: trust ratios more than absolute numbers, and spreads more than digits.
 - Generator and backend share a processor, and at the greatest rate that processor may be the limit; latencies at that rate say
   little. Requests per CPU-second are not affected much.
-- Small requests over HTTP/1.1 in clear text are measured. TLS, HTTP/2, large bodies, thousands of connections and more than
-  one worker are not, yet.
+- HTTP/2, UDP, thousands of connections, resumed sessions and more than one worker are not measured, yet.
+- Where bytes are passed on, generator and backend copy them and the proxy hardly does: its processor is idle for much of the time, and what it
+  uses is measured to a hundredth of a second.
 - Envoy keeps many more statistics by default than the others, and they are on.
 - The first plan of a process is slower than the median of five, because its memory comes fresh from the kernel.
 ";

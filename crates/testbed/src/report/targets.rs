@@ -62,6 +62,21 @@ pub const TARGETS: &[Target] = &[
         0.9,
         "requests per CPU-second, ours over HAProxy's",
     ),
+    Target::at_least(
+        "proxy.tcp.vs_haproxy",
+        0.9,
+        "TCP passed on: bytes and connections per CPU-second, ours over HAProxy's, the worse of both",
+    ),
+    Target::at_least(
+        "proxy.passthrough.vs_haproxy",
+        0.9,
+        "TLS passed on by name: bytes and connections per CPU-second, ours over HAProxy's, the worse of both",
+    ),
+    Target::at_least(
+        "proxy.tls.vs_nginx",
+        0.9,
+        "TLS ended: bytes and full handshakes per CPU-second, ours over nginx's, the worse of both",
+    ),
     Target::at_most(
         "proxy.h1.p99_vs_envoy",
         0.6,

@@ -10,6 +10,7 @@
 )]
 
 mod api_server;
+mod backends;
 mod h2spec;
 mod images;
 mod lifecycle;

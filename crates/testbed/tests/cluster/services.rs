@@ -154,7 +154,7 @@ spec:
     assert_eq!(&answer[..2], &question[..2]);
 }
 
-fn ask(address: SocketAddr, datagram: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn ask(address: SocketAddr, datagram: &[u8]) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| error.to_string();
     let socket = UdpSocket::bind(("0.0.0.0", 0)).map_err(failed)?;
     socket

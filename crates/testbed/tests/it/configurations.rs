@@ -2,10 +2,11 @@
 
 use std::net::SocketAddrV4;
 
-use gatewright_api::{Object, validate};
+use gatewright_api::{Kind, Object, validate};
 use gatewright_plan::{PlanSettings, Planner};
 use gatewright_testbed::{
-    peers::{envoy, gatewright, haproxy, nginx},
+    certificates::{Authority, KeyKind},
+    peers::{HOST, Streams, envoy, gatewright, haproxy, nginx},
     worlds::{self, PathKind},
 };
 use gatewright_world::World;
@@ -88,6 +89,97 @@ fn envoy_routes_by_host_and_makes_no_request_ids() {
     let endpoint = "/static_resources/clusters/0/load_assignment/endpoints/0/lb_endpoints/0/endpoint";
     assert_eq!(at(&format!("{endpoint}/address/socket_address/port_value")), 9000);
     assert!(value.pointer(&format!("{manager}/access_log")).is_none());
+}
+
+fn streams() -> Streams {
+    Streams {
+        bulk: "127.0.0.1:9001".parse().unwrap(),
+        line: "127.0.0.1:9002".parse().unwrap(),
+    }
+}
+
+#[test]
+fn haproxy_passes_connections_on_without_copying_and_by_the_same_rules() {
+    let (address, line) = addresses();
+    let backend = streams();
+    let bulk = address;
+    let tcp = haproxy::Tcp { bulk, line, backend }.to_string();
+    let passthrough = haproxy::Passthrough { address, backend }.to_string();
+    for (text, own) in [
+        (&tcp, ["bind 127.0.0.1:9000", "default_backend line"]),
+        (
+            &passthrough,
+            [
+                "tcp-request content accept if { req.ssl_hello_type 1 }",
+                "use_backend bulk if { req.ssl_sni -i bulk.bench.example.com }",
+            ],
+        ),
+    ] {
+        let directives: Vec<&str> = text.lines().map(str::trim).collect();
+        for expected in [
+            "nbthread 1",
+            "mode tcp",
+            "option splice-auto",
+            "server one 127.0.0.1:9001",
+        ]
+        .iter()
+        .chain(&own)
+        {
+            assert!(directives.contains(expected), "{expected} is missing:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn nginx_ends_tls_with_the_files_it_is_given() {
+    let (address, backend) = addresses();
+    let text = nginx::Terminating {
+        address,
+        backend,
+        certificate: "/c.pem".into(),
+        key: "/k.pem".into(),
+    }
+    .to_string();
+    let directives: Vec<&str> = text.lines().map(str::trim).collect();
+    for expected in [
+        "worker_processes 1;",
+        "listen 127.0.0.1:8080 ssl;",
+        "ssl_certificate /c.pem;",
+        "ssl_certificate_key /k.pem;",
+        "proxy_max_temp_file_size 0;",
+        "keepalive 256;",
+    ] {
+        assert!(directives.contains(&expected), "{expected} is missing:\n{text}");
+    }
+    assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
+}
+
+#[test]
+fn the_folders_that_connections_are_measured_with_are_valid() {
+    let (address, backend) = addresses();
+    let identity = Authority::make().unwrap().issue(HOST, KeyKind::Ecdsa, 1).unwrap();
+    for list in [
+        gatewright::connections::tcp(address, backend, streams()),
+        gatewright::connections::passthrough(address, streams()),
+        gatewright::connections::terminating(address, backend, &identity),
+    ] {
+        for value in list["items"].as_array().unwrap() {
+            let (group, kind) = (
+                value["apiVersion"]
+                    .as_str()
+                    .unwrap()
+                    .rsplit_once('/')
+                    .map_or("", |(group, _)| group),
+                value["kind"].as_str().unwrap(),
+            );
+            let kind = *Kind::ALL
+                .iter()
+                .find(|known| known.as_str() == kind && known.group() == group)
+                .unwrap_or_else(|| panic!("{group}/{kind} is not read"));
+            let findings = validate::validate(kind, value);
+            assert!(findings.is_empty(), "{value}: {findings:?}");
+        }
+    }
 }
 
 fn assert_valid(objects: &[Object]) {

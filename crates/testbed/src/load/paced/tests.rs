@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use super::{Plan, answer_length, run};
+use super::{Plan, run};
+use crate::load::head;
 
 /// Serves every connection with a thread; each pauses once, at its fifth request.
 fn serve(pause: Duration) -> SocketAddr {
@@ -58,16 +59,16 @@ fn requests_held_up_by_a_slow_answer_count_as_slow_and_none_is_left_out() {
 
 #[test]
 fn answers_other_than_200_are_no_measurement() {
-    assert!(answer_length(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n").is_err());
+    assert!(head(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n").is_err());
     assert!(
-        answer_length(b"HTTP/1.1 200 OK\r\n\r\n").is_err(),
+        head(b"HTTP/1.1 200 OK\r\n\r\n").is_err(),
         "a length is needed to find the next answer"
     );
 }
 
 #[test]
 fn an_answer_is_as_long_as_its_head_and_its_declared_length() {
-    let head = b"HTTP/1.1 200 OK\r\nContent-LENGTH: 12\r\n\r\n";
-    assert_eq!(answer_length(head).unwrap(), Some(head.len() + 12));
-    assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\nContent-").unwrap(), None);
+    let text = b"HTTP/1.1 200 OK\r\nContent-LENGTH: 12\r\n\r\n";
+    assert_eq!(head(text).unwrap(), Some((text.len(), 12)));
+    assert_eq!(head(b"HTTP/1.1 200 OK\r\nContent-").unwrap(), None);
 }

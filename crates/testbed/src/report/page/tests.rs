@@ -26,6 +26,14 @@ fn figures() -> Figures {
             add(format!("proxy.h1.{measure}.{}", peer.label()));
         }
     }
+    for (name, _) in super::CONNECTION_FIGURES {
+        let (contest, measure) = name.split_once('.').unwrap();
+        let rival = if contest == "tls" { "nginx" } else { "haproxy" };
+        add(format!("proxy.{contest}.{measure}_vs_{rival}"));
+        for label in ["gatewright", rival] {
+            add(format!("proxy.{name}_per_cpu_second.{label}"));
+        }
+    }
     for (measure, _) in super::SIZE_FIGURES {
         for size in SIZES {
             add(format!("{measure}.{}", size.name));
