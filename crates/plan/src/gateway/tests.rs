@@ -42,7 +42,7 @@ fn status(world: &World) -> GatewayStatus {
 }
 
 fn observe(world: &mut World, listener: &str, generation: i64, state: ListenerState) {
-    let origin = origin::listener(&Key::new("a", "front"), listener);
+    let origin = origin::listener(Kind::Gateway, &Key::new("a", "front"), listener);
     world.observe(Fact::Listener {
         origin,
         generation,
@@ -153,7 +153,7 @@ fn a_listener_that_one_of_two_replicas_cannot_open_serves_and_says_where_not() {
             address: "0.0.0.0:80".parse().unwrap(),
             failure: ListenFailure::InUse,
         };
-        let origin = origin::listener(&Key::new("a", "front"), "http");
+        let origin = origin::listener(Kind::Gateway, &Key::new("a", "front"), "http");
         Replica {
             addresses: vec!["192.0.2.2".parse().unwrap()],
             facts: [(origin, ListenerFact { generation, state })].into(),

@@ -492,7 +492,7 @@ fn config() -> impl Strategy<Value = Edit> {
 fn listener_fact() -> impl Strategy<Value = (Origin, i64, Option<ListenerState>)> {
     (pick(&NAMESPACES), pick(&["front", "back"]), 0..3, 1..4i64, 0..6u16).prop_map(
         |(namespace, name, listener, generation, state)| {
-            let origin = origin::listener(&Key::new(namespace, name), &format!("l{listener}"));
+            let origin = origin::listener(Kind::Gateway, &Key::new(namespace, name), &format!("l{listener}"));
             let address = "127.0.0.2:80".parse().unwrap();
             let state = match state {
                 0 => None,

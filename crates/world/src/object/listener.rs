@@ -201,3 +201,6 @@ pub(super) fn reduce(listener: &types::GatewayListeners, index: usize, names: &m
         refusals: refusals.into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

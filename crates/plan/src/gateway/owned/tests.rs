@@ -52,7 +52,7 @@ fn planner(world: &World) -> Planner {
 
 fn listen(world: &mut World, addresses: &[&str]) {
     world.observe(Fact::Listener {
-        origin: origin::listener(&Key::new("a", "front"), "l"),
+        origin: origin::listener(Kind::Gateway, &Key::new("a", "front"), "l"),
         generation: 1,
         state: ListenerState::Listening(addresses.iter().map(|address| address.parse().unwrap()).collect()),
     });
@@ -150,7 +150,7 @@ fn of_two_replicas_with_one_address_the_one_that_listens_is_believed() {
     };
     let replica = Replica {
         addresses: vec!["10.244.0.1".parse().unwrap()],
-        facts: [(origin::listener(&Key::new("a", "front"), "l"), fact)].into(),
+        facts: [(origin::listener(Kind::Gateway, &Key::new("a", "front"), "l"), fact)].into(),
         ..Replica::default()
     };
     world.set_replica("gone", Some(replica));

@@ -49,7 +49,7 @@ fn listening(target: u16) -> ListenerState {
 
 fn listen(world: &mut World, gateway: &str, port: u16, state: ListenerState) {
     world.observe(Fact::Listener {
-        origin: origin::listener(&Key::new("a", gateway), &format!("l{port}")),
+        origin: origin::listener(Kind::Gateway, &Key::new("a", gateway), &format!("l{port}")),
         generation: 1,
         state,
     });
@@ -188,7 +188,7 @@ fn a_gateway_is_programmed_when_one_replica_listens_and_its_service_has_an_addre
             state: listening(target),
         };
         let replica = Replica {
-            facts: [(origin::listener(&Key::new("a", "one"), "l80"), fact)].into(),
+            facts: [(origin::listener(Kind::Gateway, &Key::new("a", "one"), "l80"), fact)].into(),
             ..Replica::default()
         };
         world.set_replica("two", Some(replica));

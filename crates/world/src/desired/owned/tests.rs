@@ -95,7 +95,11 @@ fn generated_names_are_legal_and_different_for_different_gateways() {
         assert!(is_label_value(&label), "{name} gives {label}");
         assert_eq!(services.insert(service, name), None, "{name}");
         assert_eq!(labels.insert(label, name), None, "{name}");
-        for (port, family) in [(80, Family::V4), (80, Family::V6), (8080, Family::V4)] {
+        let ports = [Port::tcp(80), Port::udp(80), Port::tcp(8080)];
+        for (port, family) in ports
+            .into_iter()
+            .flat_map(|port| [(port, Family::V4), (port, Family::V6)])
+        {
             let slice = slice_name(name, port, family);
             assert!(slice.len() <= 253);
             assert_eq!(slices.insert(slice, name), None, "{name}");
@@ -122,7 +126,14 @@ fn what_fits_is_readable() {
         service_name("shop.example.com"),
         "gatewright--wic43dejhvkaieogl43e2rycve-shop-example-com"
     );
-    assert_eq!(slice_name("front", 443, Family::V6), "gatewright-front-443-ipv6");
+    assert_eq!(
+        slice_name("front", Port::tcp(443), Family::V6),
+        "gatewright-front-443-ipv6"
+    );
+    assert_eq!(
+        slice_name("front", Port::udp(53), Family::V4),
+        "gatewright-front-udp53-ipv4"
+    );
     assert_eq!(gateway_label("shop.example.com"), "shop.example.com");
 }
 
@@ -146,13 +157,10 @@ fn owned(body: OwnedBody, kind: OwnedKind) -> Owned {
 
 #[test]
 fn a_service_is_rendered_without_what_was_not_chosen() {
-    let port = EntryPort {
-        port: 80,
-        target: 20000,
-    };
+    let port = |port, target| EntryPort { port, target };
     let body = ServiceBody {
         kind: ServiceType::ClusterIp,
-        ports: vec![port],
+        ports: vec![port(Port::tcp(80), 20000), port(Port::udp(80), 20000)],
         external_traffic_policy: None,
         load_balancer_class: None,
         load_balancer_ip: None,
@@ -163,7 +171,10 @@ fn a_service_is_rendered_without_what_was_not_chosen() {
         "metadata": {"namespace": "a", "name": "gatewright-front", "labels": {"app.kubernetes.io/managed-by": "gatewright"}},
         "spec": {
             "type": "ClusterIP",
-            "ports": [{"name": "tcp-80", "port": 80, "targetPort": 20000, "protocol": "TCP"}],
+            "ports": [
+                {"name": "tcp-80", "port": 80, "targetPort": 20000, "protocol": "TCP"},
+                {"name": "udp-80", "port": 80, "targetPort": 20000, "protocol": "UDP"},
+            ],
         },
     });
     assert_eq!(
@@ -184,7 +195,7 @@ fn a_replica_that_leaves_still_serves_and_is_not_ready() {
     let body = SliceBody {
         family: Family::V4,
         port: EntryPort {
-            port: 80,
+            port: Port::udp(80),
             target: 20000,
         },
         endpoints: vec![
@@ -199,7 +210,7 @@ fn a_replica_that_leaves_still_serves_and_is_not_ready() {
     assert_eq!(value["addressType"], "IPv4");
     assert_eq!(
         value["ports"],
-        json!([{"name": "tcp-80", "port": 20000, "protocol": "TCP"}])
+        json!([{"name": "udp-80", "port": 20000, "protocol": "UDP"}])
     );
     let conditions: Vec<&Value> = value["endpoints"]
         .as_array()

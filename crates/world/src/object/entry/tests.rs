@@ -20,6 +20,9 @@ fn service() -> Value {
                 {"name": "tcp-443", "port": 443, "targetPort": 20001},
                 {"name": "tcp-80", "port": 80, "targetPort": 20000},
                 {"name": "odd", "port": 81, "targetPort": "http"},
+                {"name": "udp-53", "port": 53, "targetPort": 20002, "protocol": "UDP"},
+                {"name": "tcp-53", "port": 53, "targetPort": 20002, "protocol": "TCP"},
+                {"name": "other", "port": 54, "targetPort": 20003, "protocol": "SCTP"},
             ],
         },
         "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"hostname": "lb.example.com"}]}},
@@ -37,7 +40,15 @@ fn reduce(value: Value) -> Option<EntryService> {
 fn the_service_of_a_gateway_is_read_back() {
     let read = reduce(service()).unwrap();
     assert_eq!(read.gateway, Key::new("a", "front"));
-    assert_eq!(*read.targets, [(80, 20000), (443, 20001)]);
+    assert_eq!(
+        *read.targets,
+        [
+            (Port::tcp(53), 20002),
+            (Port::udp(53), 20002),
+            (Port::tcp(80), 20000),
+            (Port::tcp(443), 20001)
+        ]
+    );
     let address = Address::Ip("192.0.2.1".parse().unwrap());
     assert_eq!(*read.addresses, [address, Address::Hostname("lb.example.com".into())]);
 }

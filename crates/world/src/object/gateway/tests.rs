@@ -1,9 +1,10 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gatewright_api::{Kind, Object};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Key;
 
 fn reduce(spec: &Value) -> Gateway {
     let mut value = json!({"metadata": {"namespace": "a", "name": "g"}, "spec": spec});
@@ -14,150 +15,134 @@ fn reduce(spec: &Value) -> Gateway {
     }
 }
 
-fn listener(fields: &Value) -> Arc<Listener> {
-    let mut listener = json!({"name": "l", "port": 80, "protocol": "HTTP"});
-    for (field, value) in fields.as_object().into_iter().flatten() {
-        listener[field] = value.clone();
-    }
-    reduce(&json!({ "listeners": [listener] })).listeners[0].clone()
+fn validation(name: &str) -> Value {
+    json!({"validation": {"caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": name}]}})
 }
 
-fn refused(refusals: &[Refusal]) -> Vec<&str> {
-    refusals.iter().map(|refusal| &*refusal.field).collect()
-}
-
-#[test]
-fn a_plain_listener_answers_for_all_hosts_and_takes_routes_of_its_namespace() {
-    let expected = Listener {
-        name: "l".into(),
-        port: 80,
-        protocol: ListenerProtocol::Http,
-        hostname: HostPattern::Any,
-        namespaces: AllowedNamespaces::Same,
-        kinds: [].into(),
-        certificates: [].into(),
-        refusals: [].into(),
-    };
-    assert_eq!(*listener(&json!({})), expected);
+/// The first ConfigMap that is asked for on a port.
+fn asked_on(gateway: &Gateway, port: u16) -> Option<&str> {
+    let authorities = &gateway.frontend.on(port)?.authorities;
+    authorities.first().map(|authority| &*authority.name)
 }
 
 #[test]
-fn protocols_that_are_not_http_are_kept_by_name() {
+fn client_certificates_are_asked_for_by_port_and_elsewhere_as_by_default() {
+    let own = |validation: Value| json!([{"port": 8443, "tls": validation}]);
+    // frontend, what is asked for on 443, what on 8443
     let table = [
-        ("HTTP", ListenerProtocol::Http),
-        ("HTTPS", ListenerProtocol::Https),
-        ("http", ListenerProtocol::Other("http".into())),
-        ("TLS", ListenerProtocol::Other("TLS".into())),
-        ("example.com/own", ListenerProtocol::Other("example.com/own".into())),
-    ];
-    for (name, expected) in table {
-        assert_eq!(listener(&json!({ "protocol": name })).protocol, expected);
-    }
-}
-
-#[test]
-fn who_may_attach_is_read_and_a_forgotten_selector_lets_nobody_in() {
-    let labels: BTreeMap<Text, Text> = [("team".into(), "red".into())].into();
-    // namespaces, whether they select a namespace with that label
-    let table = [
+        (json!({ "default": validation("ca") }), Some("ca"), Some("ca")),
         (
-            json!({"from": "Selector", "selector": {"matchLabels": {"team": "red"}}}),
+            json!({"default": validation("ca"), "perPort": own(json!({}))}),
+            Some("ca"),
+            None,
+        ),
+        (
+            json!({"default": validation("ca"), "perPort": own(validation("own"))}),
+            Some("ca"),
+            Some("own"),
+        ),
+        (
+            json!({"default": {}, "perPort": own(validation("own"))}),
+            None,
+            Some("own"),
+        ),
+        (json!({"default": {}}), None, None),
+    ];
+    for (frontend, default, own) in table {
+        let gateway = reduce(&json!({"listeners": [], "tls": {"frontend": frontend}}));
+        assert_eq!(
+            (asked_on(&gateway, 443), asked_on(&gateway, 8443)),
+            (default, own),
+            "{frontend}"
+        );
+        let named: BTreeSet<&str> = gateway.frontend.authorities().map(|one| &*one.name).collect();
+        assert_eq!(named, default.into_iter().chain(own).collect(), "{frontend}");
+        assert!(!gateway.frontend.has_fallback());
+        assert!(gateway.refusals.is_empty());
+    }
+}
+
+#[test]
+fn a_gateway_without_tls_settings_asks_nobody_for_a_certificate() {
+    let gateway = reduce(&json!({"listeners": []}));
+    assert_eq!(asked_on(&gateway, 443), None);
+    assert_eq!(gateway.frontend.authorities().count(), 0);
+    assert_eq!(gateway.identity, None);
+}
+
+#[test]
+fn one_port_that_lets_everybody_in_is_enough_to_say_so() {
+    let mut optional = validation("ca");
+    optional["validation"]["mode"] = json!("AllowInsecureFallback");
+    let mut strict = validation("ca");
+    strict["validation"]["mode"] = json!("AllowValidOnly");
+    let frontends = [
+        (json!({ "default": optional }), true),
+        (
+            json!({"default": strict, "perPort": [{"port": 8443, "tls": optional}]}),
             true,
         ),
         (
-            json!({"from": "Selector", "selector": {"matchLabels": {"team": "blue"}}}),
+            json!({"default": strict, "perPort": [{"port": 8443, "tls": strict}]}),
             false,
         ),
-        (
-            json!({"from": "Selector", "selector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}),
-            true,
-        ),
-        (json!({"from": "Selector", "selector": {}}), true),
-        (json!({"from": "Selector"}), false),
     ];
-    for (namespaces, expected) in table {
-        let listener = listener(&json!({"allowedRoutes": {"namespaces": namespaces}}));
-        let AllowedNamespaces::Selected(selector) = &listener.namespaces else {
-            panic!("{namespaces} is no selector")
+    for (frontend, expected) in frontends {
+        let gateway = reduce(&json!({"listeners": [], "tls": {"frontend": frontend}}));
+        assert_eq!(gateway.frontend.has_fallback(), expected, "{frontend}");
+        assert_eq!(
+            gateway.frontend.on(443).unwrap().is_optional,
+            frontend["default"] == optional
+        );
+    }
+}
+
+#[test]
+fn the_certificate_for_backends_is_a_secret_unless_it_says_otherwise() {
+    let identity = |reference: Value| {
+        let tls = json!({"backend": {"clientCertificateRef": reference}});
+        reduce(&json!({"listeners": [], "tls": tls})).identity.unwrap()
+    };
+    let own = Text::from("a");
+    let plain = identity(json!({"name": "c"}));
+    assert_eq!((&*plain.group, &*plain.kind), ("", "Secret"));
+    assert_eq!(plain.key(&own), Key::new("a", "c"));
+    let other = identity(json!({"group": "x.com", "kind": "Y", "namespace": "b", "name": "c"}));
+    assert_eq!((&*other.group, &*other.kind), ("x.com", "Y"));
+    assert_eq!(other.key(&own), Key::new("b", "c"));
+}
+
+#[test]
+fn a_gateway_takes_listener_sets_only_from_where_it_says() {
+    let allowed = |listeners: Value| {
+        let mut spec = json!({"listeners": []});
+        spec["allowedListeners"] = listeners;
+        reduce(&spec).allowed_sets
+    };
+    let from = |from: &str| allowed(json!({"namespaces": {"from": from}}));
+    assert_eq!(allowed(Value::Null), AllowedNamespaces::None);
+    assert_eq!(allowed(json!({})), AllowedNamespaces::None);
+    assert_eq!(allowed(json!({"namespaces": {}})), AllowedNamespaces::None);
+    assert_eq!(from("None"), AllowedNamespaces::None);
+    assert_eq!(from("Same"), AllowedNamespaces::Same);
+    assert_eq!(from("All"), AllowedNamespaces::All);
+    let labels: BTreeMap<Text, Text> = [("team".into(), "red".into())].into();
+    let table = [
+        (json!({"matchLabels": {"team": "red"}}), true),
+        (json!({"matchLabels": {"team": "blue"}}), false),
+        (
+            json!({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["red"]}]}),
+            false,
+        ),
+        (json!({}), true),
+        (Value::Null, false),
+    ];
+    for (selector, expected) in table {
+        let allowed = allowed(json!({"namespaces": {"from": "Selector", "selector": selector}}));
+        let AllowedNamespaces::Selected(read) = allowed else {
+            panic!("{selector} is no selector")
         };
-        assert_eq!(selector.selects(&labels), expected, "{namespaces}");
-    }
-    let all = listener(&json!({"allowedRoutes": {"namespaces": {"from": "All"}}}));
-    assert_eq!(all.namespaces, AllowedNamespaces::All);
-}
-
-#[test]
-fn kinds_and_certificates_have_their_defaults() {
-    let listener = listener(&json!({
-        "protocol": "HTTPS",
-        "allowedRoutes": {"kinds": [{"kind": "HTTPRoute"}, {"group": "example.com", "kind": "Own"}]},
-        "tls": {"certificateRefs": [{"name": "a"}, {"group": "example.com", "kind": "Own", "namespace": "b", "name": "c"}]},
-    }));
-    let kinds: Vec<_> = listener.kinds.iter().map(|kind| (&*kind.group, &*kind.kind)).collect();
-    assert_eq!(
-        kinds,
-        [("gateway.networking.k8s.io", "HTTPRoute"), ("example.com", "Own")]
-    );
-    let certificates: Vec<_> = listener
-        .certificates
-        .iter()
-        .map(|certificate| {
-            (
-                &*certificate.group,
-                &*certificate.kind,
-                certificate.namespace.as_deref(),
-            )
-        })
-        .collect();
-    assert_eq!(certificates, [("", "Secret", None), ("example.com", "Own", Some("b"))]);
-}
-
-#[test]
-fn what_a_listener_asks_for_and_does_not_get_is_refused() {
-    let table = [
-        (json!({"hostname": "10.0.0.1"}), "hostname"),
-        (json!({"port": 70000}), "port"),
-        (json!({"protocol": "TLS", "tls": {"mode": "Passthrough"}}), "tls.mode"),
-        (
-            json!({"protocol": "HTTPS", "tls": {"options": {"example.com/minimum": "1.3"}}}),
-            "tls.options",
-        ),
-    ];
-    for (fields, field) in table {
-        let field = format!("spec.listeners[0].{field}");
-        assert_eq!(refused(&listener(&fields).refusals), [field]);
-    }
-}
-
-#[test]
-fn client_certificates_close_the_listeners_they_are_asked_for_on() {
-    let listeners = json!([
-        {"name": "a", "port": 443, "protocol": "HTTPS"},
-        {"name": "b", "port": 8443, "protocol": "HTTPS"},
-        {"name": "c", "port": 80, "protocol": "HTTP"},
-    ]);
-    let validation = json!({"validation": {"caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "ca"}]}});
-    // frontend, names of the listeners that stay closed
-    let table = [
-        (json!({ "default": validation }), vec!["a", "b"]),
-        (
-            json!({"default": validation, "perPort": [{"port": 8443, "tls": {}}]}),
-            vec!["a"],
-        ),
-        (
-            json!({"default": {}, "perPort": [{"port": 8443, "tls": validation}]}),
-            vec!["b"],
-        ),
-        (json!({"default": {}}), vec![]),
-    ];
-    for (frontend, expected) in table {
-        let gateway = reduce(&json!({"listeners": listeners, "tls": {"frontend": frontend}}));
-        let closed = gateway
-            .listeners
-            .iter()
-            .filter(|listener| !listener.refusals.is_empty());
-        let closed: Vec<&str> = closed.map(|listener| &*listener.name).collect();
-        assert_eq!(closed, expected, "{frontend}");
+        assert_eq!(read.selects(&labels), expected, "{selector}");
     }
 }
 
@@ -180,14 +165,10 @@ fn addresses_are_of_type_ip_unless_they_say_otherwise() {
 }
 
 #[test]
-fn what_a_gateway_asks_for_and_does_not_get_is_refused() {
-    let backend = json!({"backend": {"clientCertificateRef": {"name": "c"}}});
-    let table = [
-        (json!({"listeners": [], "defaultScope": "All"}), vec![]),
-        (json!({"listeners": [], "defaultScope": "None"}), vec![]),
-        (json!({"listeners": [], "tls": backend}), vec!["spec.tls.backend"]),
-    ];
-    for (spec, expected) in table {
-        assert_eq!(refused(&reduce(&spec).refusals), expected, "{spec}");
+fn a_gateway_says_whether_routes_that_ask_for_defaults_mean_it() {
+    for (scope, expected) in [(json!("All"), true), (json!("None"), false), (Value::Null, false)] {
+        let gateway = reduce(&json!({"listeners": [], "defaultScope": scope}));
+        assert_eq!(gateway.is_default, expected, "{scope}");
+        assert!(gateway.refusals.is_empty());
     }
 }

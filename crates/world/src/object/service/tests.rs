@@ -22,28 +22,34 @@ fn a_port_speaks_what_its_protocols_say() {
         (json!({"appProtocol": "example.com/own"}), AppProtocol::Http),
         (json!({"appProtocol": "kubernetes.io/h2c"}), AppProtocol::H2c),
         (json!({"appProtocol": "grpc"}), AppProtocol::H2c),
-        (json!({"appProtocol": "https"}), unsupported("https")),
-        (
-            json!({"appProtocol": "kubernetes.io/wss"}),
-            unsupported("kubernetes.io/wss"),
-        ),
-        (json!({"protocol": "UDP", "appProtocol": "http"}), unsupported("UDP")),
+        (json!({"appProtocol": "https"}), AppProtocol::Https),
+        (json!({"appProtocol": "HTTPS"}), AppProtocol::Https),
+        (json!({"appProtocol": "kubernetes.io/wss"}), AppProtocol::Https),
+        (json!({"appProtocol": "tls"}), unsupported("tls")),
     ];
     for (mut port, expected) in table {
         port["port"] = json!(80);
         let service = reduce(&json!({ "ports": [port] }));
-        assert_eq!(service.port(80).map(|port| &port.protocol), Some(&expected), "{port}");
+        assert_eq!(
+            service.port(Port::tcp(80)).map(|port| &port.protocol),
+            Some(&expected),
+            "{port}"
+        );
     }
 }
 
 #[test]
-fn a_number_that_tcp_and_udp_share_means_the_tcp_port() {
+fn one_number_is_two_ports_one_of_tcp_and_one_of_udp() {
     let service = reduce(&json!({"ports": [
         {"name": "quic", "port": 443, "protocol": "UDP"}, {"name": "web", "port": 443}, {"name": "dns", "port": 53, "protocol": "UDP"},
+        {"name": "sctp", "port": 9, "protocol": "SCTP"},
     ]}));
-    assert_eq!(service.port(443).map(|port| &*port.name), Some("web"));
-    assert_eq!(service.port(53).map(|port| &*port.name), Some("dns"));
-    assert_eq!(service.port(80), None);
+    let name = |port| service.port(port).map(|port| &*port.name);
+    assert_eq!(name(Port::tcp(443)), Some("web"));
+    assert_eq!(name(Port::udp(443)), Some("quic"));
+    assert_eq!(name(Port::udp(53)), Some("dns"));
+    assert_eq!(name(Port::tcp(53)), None);
+    assert_eq!(name(Port::tcp(9)), None, "nothing here speaks SCTP");
 }
 
 #[test]
