@@ -10,7 +10,7 @@ use gatewright_source::{
 use gatewright_world::desired::Status;
 use kube::Client;
 
-use crate::support::{SOON, create, delete, gateway, name, route};
+use crate::support::{SOON, create, delete, gateway, listener_set, name, route, tls_policy};
 
 /// A watch, and everything it has said so far.
 pub(crate) struct Followed {
@@ -161,6 +161,8 @@ impl Wired {
         let object = match kind {
             Kind::HttpRoute => route(namespace, "last"),
             Kind::Gateway => gateway(namespace, "last", "nobodys"),
+            Kind::ListenerSet => listener_set(namespace, "last"),
+            Kind::BackendTlsPolicy => tls_policy(namespace, "last"),
             other => panic!("{other} is not needed so far"),
         };
         create(client, kind, object).await;

@@ -1,10 +1,15 @@
-//! What the writer does to Gateways and their classes, and the Events that it tells.
+//! What the writer does to Gateways, their classes, ListenerSets and policies, and the Events that it tells.
 
 use std::time::Duration;
 
 use gatewright_api::Kind;
 use gatewright_source::kube::WriterSettings;
-use gatewright_world::desired::{ClassStatus, Condition, ConditionKind, GatewayStatus, Reason, Status};
+use gatewright_world::{
+    Key,
+    desired::{
+        ClassStatus, Condition, ConditionKind, GatewayStatus, ListenerStatus, PolicyStatus, Reason, SetStatus, Status,
+    },
+};
 use kube::{
     Api,
     api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
@@ -24,6 +29,7 @@ fn gateway_status(generation: i64, reason: Reason) -> Status {
     Status::Gateway(GatewayStatus {
         generation,
         addresses: Vec::new(),
+        attached_sets: 0,
         conditions: vec![
             Condition::holds(ConditionKind::Accepted, Reason::Accepted, "valid"),
             programmed,
@@ -122,6 +128,76 @@ async fn gateways_and_classes_show_their_status_and_a_used_class_is_kept() {
         classes.get_opt("whole").await.unwrap().is_none()
     })
     .await;
+}
+
+#[tokio::test]
+async fn listener_sets_show_their_listeners_and_policies_our_ancestors_beside_those_of_others() {
+    let plane = Plane::shared().await;
+    let (cluster, client) = (plane.cluster().await, plane.client().await);
+    namespace(&client, "sets").await;
+    let (set, policy) = (
+        name(Kind::ListenerSet, "sets", "more"),
+        name(Kind::BackendTlsPolicy, "sets", "private"),
+    );
+    create(&client, Kind::ListenerSet, support::listener_set("sets", "more")).await;
+    create(&client, Kind::BackendTlsPolicy, support::tls_policy("sets", "private")).await;
+    let theirs = json!({"controllerName": "example.com/other", "ancestorRef": {"name": "elsewhere"}, "conditions": [{
+        "type": "Accepted", "status": "True", "reason": "Accepted", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
+    let policies = api(&client, Kind::BackendTlsPolicy, "sets");
+    let status = json!({"status": {"ancestors": [theirs]}});
+    policies
+        .patch_status("private", &PatchParams::default(), &Patch::Merge(&status))
+        .await
+        .unwrap();
+
+    let mut wired = Wired::start(&cluster, settings("example.com/sets")).await;
+    wired.writer.set_leader(true);
+    let accepted = || Condition::holds(ConditionKind::Accepted, Reason::Accepted, "valid");
+    let shown = Status::ListenerSet(SetStatus {
+        generation: 1,
+        conditions: vec![
+            accepted(),
+            Condition::holds(ConditionKind::Programmed, Reason::Programmed, "serving"),
+        ],
+        listeners: vec![ListenerStatus {
+            name: "web".into(),
+            attached: 2,
+            kinds: vec!["HTTPRoute"],
+            conditions: vec![accepted()],
+        }],
+    });
+    let ours = Status::Policy(PolicyStatus {
+        generation: 1,
+        gateways: [Key::new("infra", "edge")].into(),
+        conditions: [accepted()].into(),
+    });
+    wired.want([(set.clone(), Some(shown)), (policy.clone(), Some(ours))]);
+    wired.settled().await;
+    let found = get(&client, &set).await;
+    assert_eq!(condition(&found, "Programmed")["status"], "True");
+    assert_eq!(found["status"]["listeners"][0]["attachedRoutes"], 2);
+    let ancestors = |policy: &Value| -> Vec<Value> {
+        let ancestors = policy["status"]["ancestors"].as_array().unwrap().iter();
+        ancestors.map(|ancestor| ancestor["controllerName"].clone()).collect()
+    };
+    let found = get(&client, &policy).await;
+    assert_eq!(ancestors(&found), ["example.com/other", "example.com/sets"]);
+    assert_eq!(found["status"]["ancestors"][1]["ancestorRef"]["namespace"], "infra");
+
+    // What we wrote comes back through the watch and is no reason to write again.
+    for kind in [Kind::ListenerSet, Kind::BackendTlsPolicy] {
+        wired.caught_up(&client, kind, "sets").await;
+    }
+    assert_eq!(wired.writer.report().total_writes(), 2);
+    wired.want([(set.clone(), None), (policy.clone(), None)]);
+    wired.settled().await;
+    let found = get(&client, &set).await;
+    for kind in ["Accepted", "Programmed"] {
+        assert_eq!(condition(&found, kind)["status"], "Unknown", "{found:#}");
+    }
+    assert_eq!(found["status"].get("listeners"), None, "{found:#}");
+    assert_eq!(ancestors(&get(&client, &policy).await), ["example.com/other"]);
 }
 
 #[tokio::test]

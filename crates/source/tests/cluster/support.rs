@@ -113,6 +113,17 @@ pub(crate) fn gateway(namespace: &str, gateway: &str, class: &str) -> Value {
            "listeners": [{"name": "web", "port": 80, "protocol": "HTTP"}]}})
 }
 
+pub(crate) fn listener_set(namespace: &str, name: &str) -> Value {
+    json!({"metadata": {"name": name, "namespace": namespace}, "spec": {"parentRef": {"name": "edge"},
+           "listeners": [{"name": "web", "port": 80, "protocol": "HTTP"}]}})
+}
+
+pub(crate) fn tls_policy(namespace: &str, name: &str) -> Value {
+    json!({"metadata": {"name": name, "namespace": namespace},
+           "spec": {"targetRefs": [{"group": "", "kind": "Service", "name": "a"}],
+                    "validation": {"hostname": "a.example.com", "wellKnownCACertificates": "System"}}})
+}
+
 pub(crate) async fn create_routes(client: &Client, namespace: &str, count: usize) {
     stream::iter(0..count)
         .for_each_concurrent(16, async |number| {
