@@ -115,6 +115,7 @@ async fn serve_secured(stream: TcpStream, mut client: Client) {
             let Accepted {
                 stream,
                 listener,
+                clients,
                 name,
                 clients,
                 alpn,
