@@ -113,6 +113,7 @@ impl Serialize for PrivateKey {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde hands over the field as it is")]
 fn staple_length<S: Serializer>(staple: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{} bytes", staple.as_ref().map_or(0, Vec::len)))
 }

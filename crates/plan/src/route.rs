@@ -149,8 +149,8 @@ fn default_parent(gateway: &Key) -> ParentRef {
     }
 }
 
-/// The parents that are Gateways of ours, or ListenerSets that add to one: those that are named, then the default ones if the route asks for them. Those that
-/// do not exist are noted in the status.
+/// The parents that are Gateways of ours, or ListenerSets that add to one: those that are named, then the default ones if
+/// the route asks for them. Those that do not exist are noted in the status.
 fn ours<'a>(
     world: &World,
     frames: &'a impl Frames,
@@ -165,16 +165,12 @@ fn ours<'a>(
         let gateway = if parent.is_gateway() {
             named
         } else if parent.is_listener_set() {
-            match world.set(&named) {
-                Some(set) => match &set.gateway {
-                    Some(gateway) => gateway.clone(),
-                    None => continue,
-                },
-                None => {
-                    dangling.push(parent.clone());
-                    continue;
-                }
-            }
+            let Some(set) = world.set(&named) else {
+                dangling.push(parent.clone());
+                continue;
+            };
+            let Some(gateway) = &set.gateway else { continue };
+            gateway.clone()
         } else {
             continue;
         };

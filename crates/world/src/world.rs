@@ -176,7 +176,7 @@ impl World {
                 let secret = Secret::reduce(secret);
                 self.put_secret(key, Some(secret));
             }
-            Object::ConfigMap(map) => self.put_map(key, Some(Authorities::reduce(map))),
+            Object::ConfigMap(map) => self.put_map(&key, Some(Authorities::reduce(map))),
             Object::Namespace(namespace) => {
                 let names = &mut self.names;
                 let mut labels: BTreeMap<Text, Text> = namespace
@@ -225,7 +225,7 @@ impl World {
             }
             Kind::EndpointSlice => self.put_slice(&key, None),
             Kind::Secret => self.put_secret(key, None),
-            Kind::ConfigMap => self.put_map(key, None),
+            Kind::ConfigMap => self.put_map(&key, None),
             Kind::Namespace => {
                 if self.namespaces.remove(&key.name).is_some() {
                     self.changes.namespaces.insert(key.name);

@@ -56,8 +56,8 @@ pub(crate) struct Frame {
     pub(crate) http: Arc<ListenerSettings>,
     /// The certificate for backends.
     pub(crate) identity: Option<Arc<Certificate>>,
-    /// Whether it asks for one, and what is wrong with it.
-    pub(crate) identity_trouble: Option<Option<Trouble>>,
+    /// Whether all is well with it, if one is asked for.
+    pub(crate) identity_standing: Option<Result<(), Trouble>>,
     /// Whether clients without a valid certificate are let in where one is asked for.
     pub(crate) has_insecure_fallback: bool,
     pub(crate) entry: Entry,
@@ -178,7 +178,7 @@ pub(crate) fn build(
         is_default: gateway.is_default,
         http: Arc::default(),
         identity: None,
-        identity_trouble: None,
+        identity_standing: None,
         has_insecure_fallback: gateway.frontend.has_fallback(),
         entry: Entry::Unknown,
         infrastructure: gateway.infrastructure.clone(),
@@ -198,7 +198,7 @@ pub(crate) fn build(
             Err(trouble) => (None, Some(trouble)),
         };
         frame.identity = identity;
-        frame.identity_trouble = Some(trouble);
+        frame.identity_standing = Some(trouble.map_or(Ok(()), Err));
     }
     frame.verdict = match judge(world, settings, key, gateway, class, &mut frame) {
         Ok(trouble) => Verdict::Served(trouble),

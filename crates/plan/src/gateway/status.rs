@@ -52,11 +52,11 @@ pub(crate) fn status(
             "Gateway has default scope All",
         ));
     }
-    if let Some(trouble) = &frame.identity_trouble {
+    if let Some(standing) = &frame.identity_standing {
         let kind = ConditionKind::ResolvedRefs;
-        conditions.push(match trouble {
-            Some(trouble) => Condition::fails(kind, trouble.reason, trouble.message.clone()),
-            None => Condition::holds(kind, Reason::ResolvedRefs, "All references are resolved"),
+        conditions.push(match standing {
+            Err(trouble) => Condition::fails(kind, trouble.reason, trouble.message.clone()),
+            Ok(()) => Condition::holds(kind, Reason::ResolvedRefs, "All references are resolved"),
         });
     }
     if frame.has_insecure_fallback {

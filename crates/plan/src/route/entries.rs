@@ -48,6 +48,9 @@ pub(super) fn make(
             trouble: None,
         },
     };
+    // TLSRoutes and TCPRoutes meet on listeners that terminate TLS, and everything meets their matches. Two of one name and
+    // age must not have one rank, or one of them would stand in the other's place.
+    let offset = u16::from(key.kind == RouteKind::Tcp);
     let mut entries = Vec::new();
     for (index, declared) in route.rules.iter().enumerate() {
         let is_refused = !route.refusals.is_empty() || !declared.refusals.is_empty();
@@ -62,7 +65,7 @@ pub(super) fn make(
                 route: name.clone(),
                 // The API allows 16 rules and 64 matches; what exceeds u16 cannot have come through validation.
                 rule: u16::try_from(index).unwrap_or(u16::MAX),
-                position: u16::try_from(position).unwrap_or(u16::MAX),
+                position: u16::try_from(position).unwrap_or(u16::MAX).saturating_add(offset),
             };
             let entry = Entry {
                 matches: matches.clone(),

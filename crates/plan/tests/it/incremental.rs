@@ -92,6 +92,7 @@ proptest! {
                 Edit::Local(_) => "this replica".to_owned(),
                 Edit::Leaving => "leaving".to_owned(),
                 Edit::Conflict(name, _) => name.to_string(),
+                Edit::Time(_) => "the time".to_owned(),
                 Edit::Observe(_) | Edit::Delete(_) => continue,
             };
             last.insert(name, edit);

@@ -64,7 +64,9 @@ fn is_declared(edit: &Edit) -> bool {
             .pointer("/metadata/ownerReferences/0/controller")
             .is_none_or(|is_controller| *is_controller == true),
         Edit::Apply(..) | Edit::Delete(_) | Edit::Invalid(..) => true,
-        Edit::Observe(_) | Edit::Replica(..) | Edit::Local(_) | Edit::Leaving | Edit::Conflict(..) => false,
+        Edit::Observe(_) | Edit::Replica(..) | Edit::Local(_) | Edit::Leaving | Edit::Conflict(..) | Edit::Time(_) => {
+            false
+        }
     }
 }
 
@@ -96,7 +98,12 @@ impl Server {
                     self.owned.remove(&name);
                 }
             }
-            Edit::Observe(_) | Edit::Replica(..) | Edit::Local(_) | Edit::Leaving | Edit::Conflict(..) => {}
+            Edit::Observe(_)
+            | Edit::Replica(..)
+            | Edit::Local(_)
+            | Edit::Leaving
+            | Edit::Conflict(..)
+            | Edit::Time(_) => {}
         }
         self.log.push(edit);
     }

@@ -1,8 +1,11 @@
 //! A small universe of objects, so small that random edits collide all the time.
 
 mod cluster;
+mod listeners;
+mod streams;
+mod trust;
 
-use std::{net::IpAddr, sync::LazyLock};
+use std::net::IpAddr;
 
 use gatewright_api::{Kind, Object, ObjectName};
 use gatewright_ir::{Fact, ListenFailure, ListenerState, Origin};
@@ -24,6 +27,8 @@ pub(crate) enum Edit {
     Local(Vec<IpAddr>),
     Leaving,
     Conflict(OwnedName, Option<&'static str>),
+    /// What time it is.
+    Time(i64),
 }
 
 impl Edit {
@@ -45,6 +50,7 @@ impl Edit {
             }
             Self::Leaving => world.set_leaving(),
             Self::Conflict(name, message) => world.set_conflict(name, *message),
+            Self::Time(seconds) => _ = world.set_time(*seconds),
         }
     }
 }
@@ -75,19 +81,9 @@ pub(crate) fn base() -> Vec<Edit> {
         ),
     ];
     for namespace in NAMESPACES {
-        let selector = json!({"from": "Selector", "selector": {"matchLabels": {"team": "red"}}});
-        edits.push(Edit::Apply(
-            Kind::Gateway,
-            json!({
-                "metadata": {"namespace": namespace, "name": "front", "generation": 1},
-                "spec": {"gatewayClassName": "one", "listeners": [
-                    {"name": "l0", "protocol": "HTTP", "port": 80, "allowedRoutes": {"namespaces": selector}},
-                    {"name": "l1", "protocol": "HTTP", "port": 81, "hostname": "*.x.com"},
-                ]},
-            }),
-        ));
         for service in ["web", "api"] {
-            let ports = json!([{"port": 80, "name": "http"}, {"port": 99}]);
+            let ports =
+                json!([{"port": 80, "name": "http"}, {"port": 80, "name": "dns", "protocol": "UDP"}, {"port": 99}]);
             let metadata = json!({"namespace": namespace, "name": service});
             edits.push(Edit::Apply(
                 Kind::Service,
@@ -105,6 +101,9 @@ pub(crate) fn base() -> Vec<Edit> {
             ));
         }
     }
+    edits.extend(listeners::base());
+    edits.extend(streams::base());
+    edits.extend(trust::base());
     edits
 }
 
@@ -115,13 +114,18 @@ pub(crate) fn edits(count: usize) -> impl Strategy<Value = Vec<Edit>> {
 fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         3 => class(),
-        6 => gateway(),
+        6 => listeners::gateway(),
+        5 => listeners::set(),
         12 => route(),
         6 => grpc_route(),
         3 => policy(),
         4 => service(),
         4 => slice(),
-        3 => secret(),
+        8 => streams::route(),
+        3 => trust::secret(),
+        3 => trust::authorities(),
+        4 => trust::tls_policy(),
+        2 => trust::time(),
         4 => grant(),
         3 => namespace(),
         2 => config(),
@@ -156,77 +160,6 @@ fn class() -> impl Strategy<Value = Edit> {
             Edit::Apply(
                 Kind::GatewayClass,
                 json!({"metadata": {"name": name, "generation": 1}, "spec": spec}),
-            )
-        })
-}
-
-fn listener() -> impl Strategy<Value = Value> {
-    let hostname = pick(&[None, Some("*.x.com"), Some("a.x.com"), Some("y.com")]);
-    let from = pick(&[
-        json!(null),
-        json!({"from": "All"}),
-        json!({"from": "Same"}),
-        json!({"from": "Selector", "selector": {"matchLabels": {"team": "red"}}}),
-    ]);
-    let kinds = pick(&[
-        json!(null),
-        json!(null),
-        json!([{"kind": "HTTPRoute"}]),
-        json!([{"kind": "GRPCRoute"}]),
-        json!([{"kind": "TCPRoute"}]),
-    ]);
-    let certificate = (pick(&["good", "bad", "absent"]), pick(&[None, Some("a"), Some("b")]));
-    (
-        pick(&["HTTP", "HTTP", "HTTPS", "TCP"]),
-        pick(&[80, 81]),
-        hostname,
-        from,
-        kinds,
-        certificate,
-    )
-        .prop_map(|(protocol, port, hostname, namespaces, kinds, (secret, namespace))| {
-            let tls = if protocol == "HTTPS" {
-                json!({"certificateRefs": [{"name": secret, "namespace": namespace}]})
-            } else {
-                Value::Null
-            };
-            json!({"protocol": protocol, "port": port, "hostname": hostname, "tls": tls,
-                "allowedRoutes": {"namespaces": namespaces, "kinds": kinds}})
-        })
-}
-
-fn gateway() -> impl Strategy<Value = Edit> {
-    let listeners = proptest::collection::vec(listener(), 1..4);
-    let parameters = pick(&[
-        Value::Null,
-        Value::Null,
-        json!({"parametersRef": {"group": "gatewright.dev", "kind": "GatewayConfig", "name": "config"}}),
-        json!({"labels": {"team": "red"}, "annotations": {"example.com/note": "x"}}),
-    ]);
-    let addresses = pick(&[
-        Value::Null,
-        Value::Null,
-        json!([{"value": "127.0.0.2"}]),
-        json!([{"value": "192.0.2.1"}]),
-        json!([{"value": ""}]),
-        json!([{"type": "Hostname", "value": "x"}]),
-    ]);
-    let scope = pick(&[json!(null), json!(null), json!("None"), json!("All")]);
-    (pick(&NAMESPACES), pick(&["front", "back"]), pick(&["one", "two", "three"]), listeners, 1..4i64, parameters, (addresses, scope))
-        .prop_map(|(namespace, name, class, mut listeners, generation, infrastructure, (addresses, scope))| {
-            for (index, listener) in listeners.iter_mut().enumerate() {
-                listener["name"] = json!(format!("l{index}"));
-            }
-            let created = if name == "front" { "2026-01-01T00:00:00Z" } else { "2026-01-02T00:00:00Z" };
-            Edit::Apply(
-                Kind::Gateway,
-                json!({
-                    "metadata": {"namespace": namespace, "name": name, "generation": generation, "creationTimestamp": created},
-                    "spec": {
-                        "gatewayClassName": class, "listeners": listeners, "infrastructure": infrastructure,
-                        "addresses": addresses, "defaultScope": scope,
-                    },
-                }),
             )
         })
 }
@@ -301,11 +234,10 @@ fn grpc_route() -> impl Strategy<Value = Edit> {
         json!([]),
         json!([{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "api", "namespace": "b", "port": 80}}}]),
     ]);
-    let parent = (pick(&["front", "back"]), pick(&NAMESPACES), pick(&[None, Some("l0")]));
     let names = (pick(&NAMESPACES), pick(&["r0", "r1"]), 1..4i64);
     let hostnames = pick(&[json!([]), json!(["a.x.com"]), json!(["*.x.com"])]);
-    (names, parent, hostnames, method, backends, filters).prop_map(
-        |((namespace, name, generation), (gateway, at, section), hostnames, method, backends, filters)| {
+    (names, listeners::parent(), hostnames, method, backends, filters).prop_map(
+        |((namespace, name, generation), parent, hostnames, method, backends, filters)| {
             let backends: Vec<Value> = backends
                 .into_iter()
                 .map(|(name, namespace, port)| json!({"name": name, "namespace": namespace, "port": port}))
@@ -315,7 +247,7 @@ fn grpc_route() -> impl Strategy<Value = Edit> {
                 json!({
                     "metadata": {"namespace": namespace, "name": name, "generation": generation, "creationTimestamp": "2026-01-01T00:00:00Z"},
                     "spec": {
-                        "parentRefs": [{"name": gateway, "namespace": at, "sectionName": section}],
+                        "parentRefs": [parent],
                         "hostnames": hostnames,
                         "rules": [{"matches": [{"method": method}], "backendRefs": backends, "filters": filters}],
                     },
@@ -326,13 +258,7 @@ fn grpc_route() -> impl Strategy<Value = Edit> {
 }
 
 fn route() -> impl Strategy<Value = Edit> {
-    let parent = (
-        pick(&["front", "back", "gone"]),
-        pick(&[None, Some("a"), Some("b")]),
-        pick(&[None, None, Some("l0"), Some("l9")]),
-        pick(&[None, None, Some(80)]),
-    );
-    let parents = proptest::collection::vec(parent, 0..3);
+    let parents = proptest::collection::vec(listeners::parent(), 0..3);
     let hostnames = pick(&[
         json!([]),
         json!(["a.x.com"]),
@@ -344,10 +270,6 @@ fn route() -> impl Strategy<Value = Edit> {
     let scope = pick(&[json!(null), json!(null), json!("All")]);
     (pick(&NAMESPACES), pick(&["r0", "r1", "r2"]), parents, hostnames, rules, 1..4i64, scope).prop_map(
         |(namespace, name, parents, hostnames, rules, generation, scope)| {
-            let parents: Vec<Value> = parents
-                .into_iter()
-                .map(|(name, namespace, section, port)| json!({"name": name, "namespace": namespace, "sectionName": section, "port": port}))
-                .collect();
             Edit::Apply(
                 Kind::HttpRoute,
                 json!({
@@ -365,6 +287,8 @@ fn service() -> impl Strategy<Value = Edit> {
         json!({"ports": [{"port": 80, "appProtocol": "kubernetes.io/ws"}]}),
         json!({"ports": [{"port": 80}], "internalTrafficPolicy": "Local"}),
         json!({"ports": [{"port": 80, "name": "http", "appProtocol": "kubernetes.io/h2c"}, {"port": 99, "name": "x", "appProtocol": "https"}]}),
+        json!({"ports": [{"port": 80, "name": "http", "appProtocol": "https"}, {"port": 80, "name": "dns", "protocol": "UDP"}]}),
+        json!({"ports": [{"port": 80, "name": "dns", "protocol": "UDP"}, {"port": 99, "name": "http"}]}),
         json!({"type": "ExternalName", "externalName": "example.com"}),
     ]);
     (pick(&NAMESPACES), pick(&["web", "api"]), spec).prop_map(|(namespace, name, spec)| {
@@ -404,7 +328,7 @@ fn policy() -> impl Strategy<Value = Edit> {
 }
 
 fn slice() -> impl Strategy<Value = Edit> {
-    (pick(&NAMESPACES), pick(&["web", "api"]), pick(&["s0", "s1"]), pick(&["", "http"]), 1..4u8, any::<(bool, bool)>()).prop_map(
+    (pick(&NAMESPACES), pick(&["web", "api"]), pick(&["s0", "s1"]), pick(&["", "http", "dns"]), 1..4u8, any::<(bool, bool)>()).prop_map(
         |(namespace, service, name, port, address, (ready, leaving))| {
             Edit::Apply(
                 Kind::EndpointSlice,
@@ -420,34 +344,24 @@ fn slice() -> impl Strategy<Value = Edit> {
     )
 }
 
-/// Two certificates, made once: making one takes milliseconds.
-static CERTIFICATES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    let make = |name: &str| {
-        let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
-        (made.cert.pem(), made.signing_key.serialize_pem())
-    };
-    vec![make("a.x.com"), make("y.com")]
-});
-
-fn secret() -> impl Strategy<Value = Edit> {
-    (pick(&NAMESPACES), pick(&["good", "bad"]), 0..2usize).prop_map(|(namespace, name, index)| {
-        let (chain, key) = &CERTIFICATES[index];
-        let key = if name == "good" {
-            key
-        } else {
-            &CERTIFICATES[1 - index].1
-        };
-        let data = json!({"tls.crt": chain, "tls.key": key});
-        Edit::Apply(
-            Kind::Secret,
-            json!({"metadata": {"namespace": namespace, "name": name}, "stringData": data}),
-        )
-    })
-}
-
 fn grant() -> impl Strategy<Value = Edit> {
-    let from = pick(&["HTTPRoute", "GRPCRoute", "Gateway"]);
-    let to = pick(&[("Service", None), ("Service", Some("web")), ("Secret", None)]);
+    let from = pick(&[
+        "HTTPRoute",
+        "GRPCRoute",
+        "TLSRoute",
+        "TCPRoute",
+        "UDPRoute",
+        "Gateway",
+        "Gateway",
+        "ListenerSet",
+        "ListenerSet",
+    ]);
+    let to = pick(&[
+        ("Service", None),
+        ("Service", Some("web")),
+        ("Secret", None),
+        ("ConfigMap", None),
+    ]);
     (pick(&NAMESPACES), pick(&["g0", "g1"]), from, pick(&NAMESPACES), to).prop_map(
         |(namespace, name, kind, other, (to, target))| {
             let from = json!([{"group": "gateway.networking.k8s.io", "kind": kind, "namespace": other}]);
@@ -490,9 +404,15 @@ fn config() -> impl Strategy<Value = Edit> {
 }
 
 fn listener_fact() -> impl Strategy<Value = (Origin, i64, Option<ListenerState>)> {
-    (pick(&NAMESPACES), pick(&["front", "back"]), 0..3, 1..4i64, 0..6u16).prop_map(
-        |(namespace, name, listener, generation, state)| {
-            let origin = origin::listener(Kind::Gateway, &Key::new(namespace, name), &format!("l{listener}"));
+    let owner = pick(&[
+        (Kind::Gateway, "front"),
+        (Kind::Gateway, "back"),
+        (Kind::ListenerSet, "s0"),
+        (Kind::ListenerSet, "s1"),
+    ]);
+    (pick(&NAMESPACES), owner, 0..3, 1..4i64, 0..6u16).prop_map(
+        |(namespace, (kind, name), listener, generation, state)| {
+            let origin = origin::listener(kind, &Key::new(namespace, name), &format!("l{listener}"));
             let address = "127.0.0.2:80".parse().unwrap();
             let state = match state {
                 0 => None,
@@ -536,6 +456,17 @@ fn delete() -> impl Strategy<Value = Edit> {
         (Kind::HttpRoute, "r2"),
         (Kind::GrpcRoute, "r0"),
         (Kind::GrpcRoute, "r1"),
+        (Kind::TlsRoute, "r0"),
+        (Kind::TlsRoute, "r1"),
+        (Kind::TcpRoute, "r0"),
+        (Kind::TcpRoute, "r1"),
+        (Kind::UdpRoute, "r0"),
+        (Kind::UdpRoute, "r1"),
+        (Kind::ListenerSet, "s0"),
+        (Kind::ListenerSet, "s1"),
+        (Kind::BackendTlsPolicy, "p0"),
+        (Kind::BackendTlsPolicy, "p1"),
+        (Kind::ConfigMap, "ca"),
         (Kind::BackendTrafficPolicy, "p0"),
         (Kind::BackendTrafficPolicy, "p1"),
         (Kind::Service, "web"),

@@ -117,13 +117,12 @@ fn reduce_name(
     match name.r#type {
         Type::Hostname => {
             let hostname = name.hostname.as_deref().unwrap_or_default();
-            match HostPattern::parse(hostname) {
-                Ok(pattern @ (HostPattern::Exact(_) | HostPattern::Wildcard(_))) => Ok(SubjectName::Dns(pattern)),
-                _ => {
-                    let message = format!("{hostname:?} is not a DNS name");
-                    Err(Refusal::invalid(format!("{field}.hostname"), message))
-                }
-            }
+            let pattern = HostPattern::parse(hostname).ok();
+            let pattern = pattern.filter(|pattern| *pattern != HostPattern::Any);
+            pattern.map(SubjectName::Dns).ok_or_else(|| {
+                let message = format!("{hostname:?} is not a DNS name");
+                Refusal::invalid(format!("{field}.hostname"), message)
+            })
         }
         Type::Uri => match name.uri.as_deref() {
             Some(uri) if uri.contains(':') => Ok(SubjectName::Uri(names.text(uri))),

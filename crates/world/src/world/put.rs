@@ -218,32 +218,27 @@ impl World {
         if self.secrets.get(&key) == secret.as_ref() {
             return;
         }
+        let material = secret.as_ref().and_then(|secret| secret.tls.as_ref().ok());
+        self.clock.follow(&key, material.map(|material| material.validity));
         match secret {
-            Some(secret) => {
-                let validity = secret.tls.as_ref().ok().map(|material| material.validity);
-                self.clock.follow(&key, validity);
-                self.secrets.insert(key.clone(), secret);
-            }
-            None => {
-                self.clock.follow(&key, None);
-                self.secrets.remove(&key);
-            }
-        }
+            Some(secret) => self.secrets.insert(key.clone(), secret),
+            None => self.secrets.remove(&key),
+        };
         self.changes.secrets.insert(key);
     }
 
-    pub(super) fn put_map(&mut self, key: Key, authorities: Option<Authorities>) {
-        if self.config_maps.get(&key) == authorities.as_ref() {
+    pub(super) fn put_map(&mut self, key: &Key, authorities: Option<Authorities>) {
+        if self.config_maps.get(key) == authorities.as_ref() {
             return;
         }
         match authorities {
             Some(authorities) => self.config_maps.insert(key.clone(), authorities),
-            None => self.config_maps.remove(&key),
+            None => self.config_maps.remove(key),
         };
-        for gateway in self.index.map_gateways.get(&key) {
+        for gateway in self.index.map_gateways.get(key) {
             self.changes.gateways.insert(gateway.clone());
         }
-        let policies = self.index.map_policies.get(&key);
+        let policies = self.index.map_policies.get(key);
         for policy in policies {
             if let Some(declared) = self.tls_policies.get(policy) {
                 self.changes.services.extend(targets_of(policy, declared));

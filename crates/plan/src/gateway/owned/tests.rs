@@ -261,7 +261,7 @@ fn a_gateway_without_one_listener_that_could_ever_be_opened_gets_no_service() {
     // Kubernetes takes no Service without ports.
     declare(
         &mut world,
-        &[json!({"name": "l", "protocol": "UDP", "port": 53})],
+        &[json!({"name": "l", "protocol": "SCTP", "port": 9})],
         &json!({}),
     );
     assert_eq!(planner(&world).owned().count(), 0);

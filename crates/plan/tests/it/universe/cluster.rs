@@ -61,7 +61,12 @@ pub(super) fn local() -> impl Strategy<Value = Edit> {
 
 /// The Service of a Gateway as a cluster shows it, also as somebody may have written it.
 pub(super) fn entry() -> impl Strategy<Value = Edit> {
-    let ports = proptest::collection::vec((pick(&[80, 81, 82]), pick(&[20_000, 20_001, 20_002, 80])), 1..4);
+    let port = (
+        pick(&[80, 81, 82]),
+        pick(&[20_000, 20_001, 20_002, 80]),
+        pick(&["TCP", "TCP", "UDP"]),
+    );
+    let ports = proptest::collection::vec(port, 1..4);
     let ingress = pick(&[
         json!([]),
         json!([{"ip": "192.0.2.1"}]),
@@ -70,7 +75,8 @@ pub(super) fn entry() -> impl Strategy<Value = Edit> {
     let kind = pick(&["LoadBalancer", "LoadBalancer", "ClusterIP"]);
     (pick(&NAMESPACES), pick(&["front", "back"]), ports, ingress, kind, 0..8).prop_map(
         |(namespace, name, ports, ingress, kind, foreign)| {
-            let ports = ports.iter().map(|(port, target)| json!({"port": port, "targetPort": target}));
+            let ports = ports.iter();
+            let ports = ports.map(|(port, target, protocol)| json!({"port": port, "targetPort": target, "protocol": protocol}));
             let owner = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "name": name,
                 "uid": "1", "controller": foreign > 0});
             Edit::Apply(
@@ -90,6 +96,7 @@ pub(super) fn conflict() -> impl Strategy<Value = Edit> {
         (OwnedKind::Service, "gatewright-front"),
         (OwnedKind::Service, "gatewright-back"),
         (OwnedKind::EndpointSlice, "gatewright-front-80-ipv4"),
+        (OwnedKind::EndpointSlice, "gatewright-front-udp82-ipv4"),
     ]);
     let message = pick(&[None, Some("it is somebody else's"), Some("it is a third one's")]);
     (pick(&NAMESPACES), names, message).prop_map(|(namespace, (kind, name), message)| {
@@ -115,6 +122,27 @@ pub(super) fn invalid() -> impl Strategy<Value = Edit> {
             "r0",
             json!({"parentRefs": [{"name": "front"}, {"name": "gone"}]}),
         ),
+        (
+            Kind::TlsRoute,
+            "r0",
+            json!({"parentRefs": [{"kind": "ListenerSet", "name": "s0"}], "hostnames": [], "rules": []}),
+        ),
+        (
+            Kind::TcpRoute,
+            "r0",
+            json!({"parentRefs": [{"kind": "ListenerSet", "name": "s0"}], "rules": []}),
+        ),
+        (
+            Kind::ListenerSet,
+            "s0",
+            json!({"parentRef": {"name": "front", "namespace": "a"}, "listeners": []}),
+        ),
+        (
+            Kind::BackendTlsPolicy,
+            "p0",
+            json!({"targetRefs": [{"group": "", "kind": "Service", "name": "web"}], "validation": {"hostname": ""}}),
+        ),
+        (Kind::ConfigMap, "ca", Value::Null),
         (Kind::Service, "web", Value::Null),
         (Kind::Secret, "good", Value::Null),
         (Kind::EndpointSlice, "s0", Value::Null),
