@@ -41,6 +41,15 @@ impl Port {
 }
 
 impl Transport {
+    /// Reads the name that Kubernetes uses; without one it means TCP. None for what nothing here speaks, as SCTP.
+    pub fn parse(name: Option<&str>) -> Option<Self> {
+        match name {
+            None | Some("TCP") => Some(Self::Tcp),
+            Some("UDP") => Some(Self::Udp),
+            Some(_) => None,
+        }
+    }
+
     /// The name that Kubernetes and people use.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -29,7 +29,15 @@ pub(super) fn choose(
     let only_on = node.filter(|_| declared.is_node_local);
     let (leaving, ready): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = world
         .slices(service)
-        .filter_map(|slice| Some((slice, slice.ports.iter().find(|target| target.name == port.name)?)))
+        .filter_map(|slice| {
+            Some((
+                slice,
+                slice
+                    .ports
+                    .iter()
+                    .find(|target| target.name == port.name && target.transport == port.transport)?,
+            ))
+        })
         .flat_map(|(slice, target)| {
             let number = target.port.unwrap_or(port.port);
             let endpoints = slice.endpoints.iter();

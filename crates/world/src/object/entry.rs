@@ -4,7 +4,7 @@
 //! cluster that survive our restarts, so nothing of them is kept anywhere else.
 
 use gatewright_api::{self as api, GATEWAY_GROUP, Kind};
-use gatewright_ir::{Port, Text};
+use gatewright_ir::{Port, Text, Transport};
 
 use crate::{
     Interner, Key,
@@ -44,12 +44,8 @@ impl EntryService {
                 api::IntOrString::String(_) => return None,
             };
             let number = u16::try_from(port.port).ok()?;
-            let port = match port.protocol.as_deref() {
-                None | Some("TCP") => Port::tcp(number),
-                Some("UDP") => Port::udp(number),
-                Some(_) => return None,
-            };
-            Some((port, target))
+            let transport = Transport::parse(port.protocol.as_deref())?;
+            Some((Port { number, transport }, target))
         });
         let mut targets: Vec<(Port, u16)> = targets.collect();
         targets.sort_unstable();

@@ -57,12 +57,7 @@ impl Service {
             Some(ServicePort {
                 name: names.text(port.name.as_deref().unwrap_or_default()),
                 port: u16::try_from(port.port).ok()?,
-                transport: match port.protocol.as_deref() {
-                    None | Some("TCP") => Transport::Tcp,
-                    Some("UDP") => Transport::Udp,
-                    // SCTP: nothing here speaks it.
-                    Some(_) => return None,
-                },
+                transport: Transport::parse(port.protocol.as_deref())?,
                 protocol: match port.app_protocol.as_deref() {
                     Some("kubernetes.io/h2c" | "grpc") => AppProtocol::H2c,
                     Some("kubernetes.io/ws") => AppProtocol::WebSocket,

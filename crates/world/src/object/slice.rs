@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use gatewright_api as api;
-use gatewright_ir::Text;
+use gatewright_ir::{Text, Transport};
 
 use crate::{Interner, Key, desired::owned::SERVICE_NAME};
 
@@ -46,6 +46,8 @@ pub struct Hints {
 pub struct SlicePort {
     /// The name of the Service port it stands for; empty when it has none.
     pub name: Text,
+    /// What carries it.
+    pub transport: Transport,
     /// The number; without one, the Service port's own.
     pub port: Option<u16>,
 }
@@ -60,10 +62,12 @@ impl EndpointSlice {
             .and_then(|labels| labels.get(SERVICE_NAME));
         let service = service.map(|service| names.key(namespace, service));
         let ports = slice.ports.iter().flatten();
-        let ports = ports.filter(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
-        let ports = ports.map(|port| SlicePort {
-            name: names.text(port.name.as_deref().unwrap_or_default()),
-            port: port.port.and_then(|port| u16::try_from(port).ok()),
+        let ports = ports.filter_map(|port| {
+            Some(SlicePort {
+                name: names.text(port.name.as_deref().unwrap_or_default()),
+                transport: Transport::parse(port.protocol.as_deref())?,
+                port: port.port.and_then(|port| u16::try_from(port).ok()),
+            })
         });
         let ports = ports.collect();
         let mut endpoints = Vec::new();

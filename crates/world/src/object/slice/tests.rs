@@ -61,12 +61,21 @@ fn all_addresses_of_both_families_are_read_and_names_are_not() {
 }
 
 #[test]
-fn ports_are_read_by_name_and_only_those_of_tcp() {
+fn ports_are_read_by_name_and_transport_as_far_as_it_is_spoken() {
     let slice = reduce(&json!({"ports": [
         {"name": "http", "port": 8080}, {"port": 9000, "protocol": "TCP"}, {"name": "any"}, {"name": "dns", "port": 53, "protocol": "UDP"},
+        {"name": "signals", "port": 54, "protocol": "SCTP"},
     ]}));
-    let ports: Vec<_> = slice.ports.iter().map(|port| (&*port.name, port.port)).collect();
-    assert_eq!(ports, [("http", Some(8080)), ("", Some(9000)), ("any", None)]);
+    let read = slice.ports.iter().map(|port| (&*port.name, port.port, port.transport));
+    let ports: Vec<_> = read.collect();
+    let (tcp, udp) = (Transport::Tcp, Transport::Udp);
+    let expected = [
+        ("http", Some(8080), tcp),
+        ("", Some(9000), tcp),
+        ("any", None, tcp),
+        ("dns", Some(53), udp),
+    ];
+    assert_eq!(ports, expected);
 }
 
 #[test]
