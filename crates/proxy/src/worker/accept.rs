@@ -117,7 +117,6 @@ async fn serve_secured(stream: TcpStream, mut client: Client) {
                 listener,
                 clients,
                 name,
-                clients,
                 alpn,
             } = accepted;
             client.secured = Some(Secured::new(listener, clients));
