@@ -25,6 +25,7 @@ mod process;
 mod readme;
 mod reload;
 mod retries;
+mod revocation;
 mod served;
 mod sessions;
 mod status;

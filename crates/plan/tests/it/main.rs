@@ -9,6 +9,7 @@
 mod cluster;
 mod golden;
 mod incremental;
+mod references;
 mod replicas;
 mod schema;
 mod universe;

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use tokio::{
     net::UdpSocket,
     sync::watch,
+    task::JoinSet,
     time::{sleep, timeout},
 };
 
@@ -35,6 +36,8 @@ pub(super) async fn serve(address: SocketAddr, backends: watch::Receiver<Backend
         }
     };
     let flows = Flows::default();
+    // They end with this task, and let go of the address: the next Service that is given it must not wait for them.
+    let mut answers = JoinSet::new();
     let mut buffer = vec![0; LONGEST];
     let mut turn = 0;
     loop {
@@ -52,7 +55,12 @@ pub(super) async fn serve(address: SocketAddr, backends: watch::Receiver<Backend
             flow
         } else {
             turn += 1;
-            begin(&front, &flows, client, &known, turn).await
+            while answers.try_join_next().is_some() {}
+            let begun = begin(&flows, client, &known, turn).await;
+            if let Some(flow) = begun.clone() {
+                answers.spawn(answer(Arc::clone(&front), Arc::clone(&flows), client, flow));
+            }
+            begun
         };
         if let Some((flow, datagram)) = flow.zip(buffer.get(..length)) {
             let _ = flow.socket.send(datagram).await;
@@ -61,19 +69,12 @@ pub(super) async fn serve(address: SocketAddr, backends: watch::Receiver<Backend
 }
 
 /// Chooses an endpoint for a client; none while nobody is ready.
-async fn begin(
-    front: &Arc<UdpSocket>,
-    flows: &Flows,
-    client: SocketAddr,
-    backends: &Backends,
-    turn: usize,
-) -> Option<Flow> {
+async fn begin(flows: &Flows, client: SocketAddr, backends: &Backends, turn: usize) -> Option<Flow> {
     let backend = *backends.get(turn.checked_rem(backends.len())?)?;
     let socket = Arc::new(UdpSocket::bind(("0.0.0.0", 0)).await.ok()?);
     socket.connect(backend).await.ok()?;
     let flow = Flow { backend, socket };
     flows.lock().insert(client, flow.clone());
-    tokio::spawn(answer(Arc::clone(front), Arc::clone(flows), client, flow.clone()));
     Some(flow)
 }
 
