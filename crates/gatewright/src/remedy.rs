@@ -31,9 +31,13 @@ pub(crate) fn of_code(code: Code) -> &'static str {
 /// What to do about a condition.
 pub(crate) fn of_reason(reason: Reason) -> &'static str {
     match reason {
-        Reason::Accepted | Reason::Programmed | Reason::ResolvedRefs | Reason::NoConflicts | Reason::DefaultScope => {
-            "nothing: all is well"
-        }
+        Reason::Accepted
+        | Reason::Programmed
+        | Reason::ResolvedRefs
+        | Reason::NoConflicts
+        | Reason::DefaultScope
+        | Reason::SupportedVersion => "nothing: all is well",
+        Reason::UnsupportedVersion => "install definitions of Gateway API of a version that the message names",
         Reason::ConfigurationChanged => "use mode AllowValidOnly as soon as every client has a certificate",
         Reason::NoValidCACertificate => "mend what ResolvedRefs names; until then nobody gets through",
         Reason::InvalidCACertificateRef => "declare a ConfigMap with certificates in PEM under ca.crt",

@@ -10,7 +10,7 @@ use gatewright_world::{
     resolve::{Granted, Reference, Referrer, Refused},
 };
 
-use crate::{PlanSettings, features::SUPPORTED};
+use crate::{PlanSettings, features::SUPPORTED, version};
 
 type Message = Cow<'static, str>;
 
@@ -34,7 +34,7 @@ pub(crate) fn plan(world: &World, settings: &PlanSettings, class: &GatewayClass)
         let accepted = Condition::fails(ConditionKind::Accepted, Reason::Invalid, message);
         let status = ClassStatus {
             generation: class.meta.generation,
-            conditions: vec![accepted],
+            conditions: [accepted].into_iter().chain(version::condition(world)).collect(),
             features: SUPPORTED,
         };
         return Some(ClassPlan {
@@ -59,7 +59,7 @@ pub(crate) fn plan(world: &World, settings: &PlanSettings, class: &GatewayClass)
     };
     let status = ClassStatus {
         generation: class.meta.generation,
-        conditions: vec![accepted],
+        conditions: [accepted].into_iter().chain(version::condition(world)).collect(),
         features: SUPPORTED,
     };
     Some(ClassPlan { config, status })

@@ -12,6 +12,7 @@ mod gateway;
 mod planner;
 mod policy;
 mod route;
+mod version;
 
 use std::{
     net::{IpAddr, Ipv4Addr},

@@ -44,6 +44,8 @@ pub struct World {
     pub(crate) configs: AHashMap<Key, HeldConfig>,
     pub(crate) config_maps: AHashMap<Key, Authorities>,
     clock: Clock,
+    /// See [`World::set_definitions`].
+    definitions: Option<BTreeMap<String, Option<String>>>,
     /// Names of objects of ours that others have taken, with what was found there.
     conflicts: BTreeMap<OwnedName, Text>,
     /// By name, this one included: see [`World::set_local`].
@@ -278,6 +280,7 @@ impl World {
     }
 }
 
+mod definitions;
 mod expiry;
 mod facts;
 mod invalid;

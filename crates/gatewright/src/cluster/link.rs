@@ -111,6 +111,9 @@ impl Link {
                 for change in batch.changes {
                     spine::apply(world, change);
                 }
+                if let Some(definitions) = batch.definitions {
+                    world.set_definitions(definitions);
+                }
                 if batch.is_synced {
                     self.is_synced = true;
                     self.secret.hurry();

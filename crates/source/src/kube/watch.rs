@@ -10,7 +10,7 @@ mod follow;
 mod gather;
 mod states;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatewright_api::Kind;
 pub use states::{KindState, Standing, States};
@@ -39,6 +39,8 @@ pub struct Batch {
     pub changes: Vec<Change>,
     /// What objects with a status show now. Hand it to the writer before planning.
     pub observed: Vec<Observed>,
+    /// The definitions of Gateway API, if they have changed: their names, each with the version it says it is of.
+    pub definitions: Option<BTreeMap<String, Option<String>>>,
     /// Whether every kind has been listed. Nothing may be planned before; once true it stays true.
     pub is_synced: bool,
 }
@@ -105,9 +107,10 @@ pub fn watch(cluster: &Cluster, settings: WatchSettings) -> Watch {
     let mut tasks = JoinSet::new();
     let (messages_in, messages) = mpsc::channel(1024);
     let (changed, definitions) = tokio::sync::watch::channel(0);
-    tasks.spawn(definitions::follow(cluster.client(), changed));
+    tasks.spawn(definitions::follow(cluster.client(), changed, messages_in.clone()));
     let controller: Arc<str> = controller.into();
-    let mut waiting = 0;
+    // Definitions are listed, too.
+    let mut waiting = 1;
     for &kind in Kind::ALL {
         let follow = |namespace: Option<String>| follow::Task {
             cluster: cluster.clone(),

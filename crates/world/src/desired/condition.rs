@@ -43,7 +43,10 @@ impl Condition {
     pub fn is_problem(&self) -> bool {
         let is_good = match self.kind {
             ConditionKind::Conflicted | ConditionKind::PartiallyInvalid => State::False,
-            ConditionKind::Accepted | ConditionKind::Programmed | ConditionKind::ResolvedRefs => State::True,
+            ConditionKind::Accepted
+            | ConditionKind::Programmed
+            | ConditionKind::ResolvedRefs
+            | ConditionKind::SupportedVersion => State::True,
             // Worth knowing, and nothing to mend: requests are told apart all the same.
             ConditionKind::OverlappingTlsConfig
             | ConditionKind::DefaultGateway
@@ -72,6 +75,8 @@ pub enum ConditionKind {
     DefaultGateway,
     /// A Gateway lets clients in that show no valid certificate where one is asked for. Stands only where it holds.
     InsecureFrontendValidationMode,
+    /// The definitions of Gateway API in the cluster are of versions that are known here.
+    SupportedVersion,
 }
 
 /// Whether a condition holds.
@@ -94,6 +99,7 @@ impl ConditionKind {
         Self::OverlappingTlsConfig,
         Self::DefaultGateway,
         Self::InsecureFrontendValidationMode,
+        Self::SupportedVersion,
     ];
 
     /// The type as it stands in Kubernetes.
@@ -107,6 +113,7 @@ impl ConditionKind {
             Self::OverlappingTlsConfig => "OverlappingTLSConfig",
             Self::DefaultGateway => "DefaultGateway",
             Self::InsecureFrontendValidationMode => "InsecureFrontendValidationMode",
+            Self::SupportedVersion => "SupportedVersion",
         }
     }
 }
@@ -158,12 +165,14 @@ reasons! {
     Invalid = "GW2005", "The object is not served, because something it depends on is not valid.";
     DefaultScope = "GW2006", "The Gateway takes routes that ask for default Gateways.";
     ConfigurationChanged = "GW2007", "A setting of the Gateway weakens what protects it; it is in force as declared.";
+    SupportedVersion = "GW2008", "The definitions of Gateway API in the cluster are of versions that are supported.";
     InvalidParameters = "GW2010", "The GatewayConfig that is named does not exist or cannot be honoured.";
     ListenersNotValid = "GW2011", "At least one listener is not valid; its own conditions say why.";
     UnsupportedAddress = "GW2012", "An address of a type that cannot be had was asked for.";
     AddressNotUsable = "GW2013", "The address cannot be had: it is not of this host, or taken, or its load balancer does not give it.";
     AddressNotAssigned = "GW2014", "No address is left on which the ports of the Gateway are free, or its Service has none yet.";
     NoResources = "GW2015", "What the Gateway needs to be reached could not be made or opened.";
+    UnsupportedVersion = "GW2016", "A definition of Gateway API in the cluster is of a version that is not supported; it is served as well as can be.";
     HostnameConflict = "GW2020", "Two listeners have the same port, protocol and hostname.";
     ProtocolConflict = "GW2021", "Two listeners on one port speak different protocols.";
     PortUnavailable = "GW2022", "The port is taken by an older Gateway or another program.";

@@ -27,7 +27,7 @@ pub enum Status {
 pub struct ClassStatus {
     /// The generation it answers to.
     pub generation: i64,
-    /// Accepted.
+    /// Accepted and, where the definitions of Gateway API can be read, SupportedVersion.
     pub conditions: Vec<Condition>,
     /// The features of Gateway API that it supports, by name, in order.
     pub features: &'static [&'static str],

@@ -12,11 +12,12 @@ use crate::{
 /// Every status is written twice: only what shows something already is read again before.
 pub(super) fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
     namespace.create("gateway", &gateway());
+    namespace.create("service", &service());
     namespace.apply(&listener_set());
     until(empty, namespace, "listenersets/more", "Accepted", |set| {
         condition(&set["status"]["conditions"], "Accepted").0 == "True"
     });
-    for (backend, resolved) in [("nobody", "False"), ("first", "True")] {
+    for (backend, resolved) in [("nobody", "False"), ("private", "True")] {
         for (kind, section) in [("TLSRoute", "tls"), ("TCPRoute", "tcp"), ("UDPRoute", "udp")] {
             namespace.apply(&route(kind, section, backend));
             let path = format!("{}s/{section}", kind.to_lowercase());
@@ -25,14 +26,6 @@ pub(super) fn do_everything(empty: &Empty, namespace: &Namespace<'_>) {
             });
         }
     }
-    // A Service of its own: what it serves must be TLS from then on.
-    let service = json!({
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": { "name": "private" },
-        "spec": { "ports": [{ "port": 80 }] },
-    });
-    namespace.create("service", &service);
     namespace.create("httproute", &plain_route("private", "streams", "private"));
     for (hostname, times) in [("a.example.com", 1), ("b.example.com", 2)] {
         namespace.apply(&policy(hostname));
@@ -74,6 +67,16 @@ fn gateway() -> Value {
                 { "name": "udp", "protocol": "UDP", "port": 5353 },
             ],
         },
+    })
+}
+
+/// A Service of its own, for what it serves must be TLS in the end.
+fn service() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": { "name": "private" },
+        "spec": { "ports": [{ "name": "tcp", "port": 80 }, { "name": "udp", "port": 80, "protocol": "UDP" }] },
     })
 }
 

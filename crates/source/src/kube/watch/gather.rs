@@ -2,6 +2,8 @@
 //!
 //! An idle consumer gets a change at once; while it is busy, changes gather, up to a limit at which the watches wait.
 
+use std::collections::BTreeMap;
+
 use tokio::sync::mpsc;
 
 use super::Batch;
@@ -18,6 +20,8 @@ pub(super) enum Message {
         change: Option<Change>,
         observed: Option<Observed>,
     },
+    /// The definitions of Gateway API are these now.
+    Defined(BTreeMap<String, Option<String>>),
     /// Everything has been listed once. Each watch says this once.
     Listed,
     /// Instead of this watch there are now so many.
@@ -75,6 +79,10 @@ impl Gathered {
             Message::Changed { change, observed } => {
                 self.batch.changes.extend(change);
                 self.batch.observed.extend(observed);
+                self.is_due = true;
+            }
+            Message::Defined(definitions) => {
+                self.batch.definitions = Some(definitions);
                 self.is_due = true;
             }
             Message::Listed => self.waiting = self.waiting.saturating_sub(1),
