@@ -7,8 +7,8 @@ pub(crate) mod catalogue;
 mod cluster;
 mod exposition;
 
-use gatewright_ir::Origin;
-use gatewright_proxy::Metrics;
+use gatewright_ir::{Origin, Transport};
+use gatewright_proxy::{BindConnections, Metrics, StreamTraffic};
 use gatewright_world::origin;
 
 use crate::{
@@ -32,6 +32,7 @@ pub(crate) fn render(
 ) -> String {
     let mut out = Exposition::default();
     requests(&mut out, proxy);
+    streams(&mut out, proxy);
     connections(&mut out, proxy);
     control(&mut out, view, state, started);
     if let Some(folder) = &view.files {
@@ -77,18 +78,44 @@ fn requests(out: &mut Exposition, proxy: &Metrics) {
     }
 }
 
+/// What was routed as a whole.
+fn streams(out: &mut Exposition, proxy: &Metrics) {
+    let values: [(_, fn(&StreamTraffic) -> u64); 4] = [
+        (&family::STREAMS, |traffic| traffic.open),
+        (&family::STREAMS_OPENED, |traffic| traffic.opened),
+        (&family::STREAM_RECEIVED_BYTES, |traffic| traffic.received_bytes),
+        (&family::STREAM_SENT_BYTES, |traffic| traffic.sent_bytes),
+    ];
+    for (family, value) in values {
+        out.family(family);
+        for traffic in &proxy.streams {
+            let (gateway, listener) = listener_labels(&traffic.listener);
+            out.sample(&[&gateway, &listener], value(traffic));
+        }
+    }
+    out.family(&family::STREAMS_REFUSED);
+    for count in &proxy.refused_streams {
+        let (gateway, listener) = listener_labels(&count.listener);
+        out.sample(&[&gateway, &listener, count.reason], count.count);
+    }
+}
+
 fn connections(out: &mut Exposition, proxy: &Metrics) {
-    out.family(&family::CONNECTIONS);
-    for bind in &proxy.connections {
-        out.sample(&[&bind.address.to_string()], bind.open);
-    }
-    out.family(&family::CONNECTIONS_ACCEPTED);
-    for bind in &proxy.connections {
-        out.sample(&[&bind.address.to_string()], bind.accepted);
-    }
-    out.family(&family::CONNECTIONS_REFUSED);
-    for bind in &proxy.connections {
-        out.sample(&[&bind.address.to_string()], bind.refused);
+    // People say the transport only of what is not TCP.
+    let address = |bind: &BindConnections| match bind.transport {
+        Transport::Tcp => bind.address.to_string(),
+        Transport::Udp => format!("{}/udp", bind.address),
+    };
+    let values: [(_, fn(&BindConnections) -> u64); 3] = [
+        (&family::CONNECTIONS, |bind| bind.open),
+        (&family::CONNECTIONS_ACCEPTED, |bind| bind.accepted),
+        (&family::CONNECTIONS_REFUSED, |bind| bind.refused),
+    ];
+    for (family, value) in values {
+        out.family(family);
+        for bind in &proxy.connections {
+            out.sample(&[&address(bind)], value(bind));
+        }
     }
     out.family(&family::TLS_FAILURES);
     for failure in &proxy.tls_failures {

@@ -14,6 +14,7 @@ mod matching;
 mod metrics;
 mod normalise;
 mod proxy;
+mod proxy_header;
 mod query;
 mod redirect;
 mod session;

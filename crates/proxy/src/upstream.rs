@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 pub(crate) use anchor::Anchor;
 pub(crate) use budget::Budget;
 pub(crate) use cluster::ClusterView;
-pub(crate) use dial::{Dialed, dial, is_of_handshake};
+pub(crate) use dial::{Dialed, dial, dial_with, is_of_handshake};
 pub(crate) use endpoint::{Endpoint, Registry};
 pub(crate) use security::{BackendTls, ClusterTls, KnownTls};
 

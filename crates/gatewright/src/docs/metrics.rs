@@ -11,7 +11,7 @@ there, also before its first sample. Names and labels stay stable. This page is 
 
 - `gateway` is `namespace/name` of a Gateway, `listener` the name of one of its listeners.
 - `route` is `kind/namespace/name`, for example `HTTPRoute/shop/cart`, and empty for requests that no route matched.
-- `address` is an address and port on which clients are accepted.
+- `address` is an address and port on which clients are accepted, followed by `/udp` if they send datagrams.
 - `reason` of a local answer says why the proxy answered itself, for example because no route matched or no endpoint was there.
 
 | Metric | Type | Labels | Meaning |

@@ -31,6 +31,16 @@ families! {
         "Bytes of response bodies.";
     LOCAL_ANSWERS = "counter" "gatewright_local_answers_total" ["gateway", "listener", "reason"]
         "Requests that the proxy answered itself, and why.";
+    STREAMS = "gauge" "gatewright_streams" ["gateway", "listener"]
+        "Open connections, or flows of datagrams, that are routed as a whole.";
+    STREAMS_OPENED = "counter" "gatewright_streams_opened_total" ["gateway", "listener"]
+        "Connections, or flows of datagrams, that were routed as a whole.";
+    STREAM_RECEIVED_BYTES = "counter" "gatewright_stream_received_bytes_total" ["gateway", "listener"]
+        "Bytes from clients that were routed as a whole.";
+    STREAM_SENT_BYTES = "counter" "gatewright_stream_sent_bytes_total" ["gateway", "listener"]
+        "Bytes to clients that were routed as a whole.";
+    STREAMS_REFUSED = "counter" "gatewright_streams_refused_total" ["gateway", "listener", "reason"]
+        "Connections that were refused, or datagrams that were dropped, and why.";
     CONNECTIONS = "gauge" "gatewright_connections" ["address"]
         "Open connections of clients.";
     CONNECTIONS_ACCEPTED = "counter" "gatewright_connections_accepted_total" ["address"]

@@ -19,8 +19,10 @@ pub(crate) struct Client {
     pub(crate) bound: BoundConnection,
     /// The deadline of whatever it waits for.
     pub(crate) deadline: Deadline,
-    /// Where it came from.
+    /// Where it came from: the client itself, where a front that is trusted says who that is.
     pub(crate) peer: SocketAddr,
+    /// Where it connected to, if a front says so.
+    pub(crate) local: Option<SocketAddr>,
     /// What the TLS handshake settled, if there was one.
     pub(crate) secured: Option<Secured>,
 }

@@ -254,11 +254,15 @@ impl Held {
     }
 
     fn hold(&self, index: usize, worker: &Worker) -> Option<&Rc<HeldListener>> {
-        let listener = &self.table.listeners.get(index)?.listener;
+        let Routed { listener, whole, .. } = self.table.listeners.get(index)?;
         let hold = || {
+            let counters = worker.metrics.listener(&listener.origin);
+            if whole.is_some() {
+                counters.streams.mark_whole();
+            }
             Rc::new(HeldListener {
                 listener: Arc::clone(listener),
-                counters: worker.metrics.listener(&listener.origin),
+                counters,
                 routes: RefCell::default(),
             })
         };

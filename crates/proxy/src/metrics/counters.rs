@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU16, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -95,6 +95,8 @@ pub(crate) struct ListenerCounters {
 /// What is counted about connections and flows of datagrams that are routed as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct StreamCounters {
+    /// Whether the listener routes connections, or datagrams, and not requests.
+    pub(super) is_whole: AtomicBool,
     pub(super) opened: Counter,
     pub(super) closed: Counter,
     /// Locked when something is refused and when metrics are read.
@@ -112,6 +114,11 @@ impl Drop for OpenStream {
 }
 
 impl StreamCounters {
+    /// Says that the listener routes connections, or datagrams, and not requests.
+    pub(crate) fn mark_whole(&self) {
+        self.is_whole.store(true, Relaxed);
+    }
+
     /// Counts one that has a backend.
     pub(crate) fn open(self: &Arc<Self>) -> OpenStream {
         self.opened.add(1);

@@ -1,6 +1,9 @@
 //! The sum over all workers, as plain numbers with labels.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
 
 use ahash::AHashMap;
 use gatewright_ir::{Origin, Transport};
@@ -143,6 +146,7 @@ struct Sum {
     received: u64,
     sent: u64,
     answers: AHashMap<&'static str, u64>,
+    is_whole: bool,
     opened: u64,
     closed: u64,
     refused: AHashMap<&'static str, u64>,
@@ -176,6 +180,7 @@ pub(crate) fn merge<'a>(workers: impl Iterator<Item = &'a Arc<WorkerMetrics>>) -
             for (reason, count) in counters.answers().filter(|(_, count)| *count > 0) {
                 *sum.answers.entry(reason.label()).or_default() += count;
             }
+            sum.is_whole |= counters.streams.is_whole.load(Relaxed);
             sum.opened += counters.streams.opened.get();
             sum.closed += counters.streams.closed.get();
             for (reason, count) in &*counters.streams.refused.lock() {
@@ -225,6 +230,7 @@ fn add_listener(metrics: &mut Metrics, listener: &Origin, sum: Sum) {
         received,
         sent,
         answers,
+        is_whole,
         opened,
         closed,
         refused,
@@ -235,9 +241,8 @@ fn add_listener(metrics: &mut Metrics, listener: &Origin, sum: Sum) {
         reason,
         count,
     });
-    let before = metrics.refused_streams.len();
     metrics.refused_streams.extend(refused);
-    if opened > 0 || metrics.refused_streams.len() > before {
+    if is_whole {
         metrics.streams.push(StreamTraffic {
             listener: listener.clone(),
             open: opened.saturating_sub(closed),

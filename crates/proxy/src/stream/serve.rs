@@ -3,7 +3,6 @@
 use std::{net::SocketAddr, rc::Rc, time::Instant};
 
 use gatewright_ir::UpstreamProtocol;
-use tokio::io::AsyncWriteExt;
 
 use super::{
     Destination, Occupied, Side,
@@ -11,7 +10,8 @@ use super::{
 };
 use crate::{
     forward::{Client, Held, HeldListener, Reason, WholeRoute},
-    upstream::{Dialed, dial, is_of_handshake},
+    proxy_header::{self, Introduced},
+    upstream::{Dialed, dial_with, is_of_handshake},
 };
 
 /// How many endpoints are tried for one connection.
@@ -37,22 +37,16 @@ pub(crate) async fn serve<S: Side>(mut stream: S, client: Client, beginning: Beg
         route,
         read,
     } = beginning;
-    let opened = open(&client, &routing, &listener, route).await;
-    drop(routing);
+    let count = read.len() as u64;
+    let first = first_bytes(&stream, &client, &listener, read);
+    let opened = open(&client, &routing, &listener, route, &first).await;
+    drop((routing, first));
     let (mut backend, occupied) = match opened {
         Ok(opened) => opened,
         Err(reason) => return refuse(&stream, &listener, reason.label()),
     };
+    listener.counters.received.add(count);
     let settings = &listener.listener.settings;
-    if !read.is_empty() {
-        client.deadline.set(Instant::now(), settings.upstream.connect_timeout);
-        let sent = client.deadline.guard(backend.write_all(&read)).await;
-        if !matches!(sent, Some(Ok(()))) {
-            return refuse(&stream, &listener, Reason::BackendClosed.label());
-        }
-        listener.counters.received.add(read.len() as u64);
-    }
-    drop(read);
     let _open = client.worker.metrics.upstream_opened();
     let _counted = listener.counters.streams.open();
     let patience = settings.stream_idle_timeout;
@@ -62,6 +56,26 @@ pub(crate) async fn serve<S: Side>(mut stream: S, client: Client, beginning: Beg
         stream.hang_up();
         backend.hang_up();
     }
+}
+
+/// What a backend is told before it hears the client: who that is, if it wants to know, and what the client said already.
+fn first_bytes<S: Side>(stream: &S, client: &Client, listener: &HeldListener, read: Vec<u8>) -> Vec<u8> {
+    let Some(version) = listener.listener.settings.proxy_header else {
+        return read;
+    };
+    let own = || stream.socket().local_addr().ok();
+    // A socket that cannot say where it is bound is about to fail anyway.
+    let local = client
+        .local
+        .or_else(own)
+        .unwrap_or(client.bound.bind.shared.address.socket);
+    let introduced = Introduced {
+        client: client.peer,
+        local,
+    };
+    let mut first = proxy_header::write(version, introduced);
+    first.extend_from_slice(&read);
+    first
 }
 
 /// Ends a connection that goes nowhere, so that its client sees a failure and not an end.
@@ -77,6 +91,7 @@ async fn open(
     routing: &Held,
     listener: &HeldListener,
     route: WholeRoute,
+    first: &[u8],
 ) -> Result<(Dialed, Occupied), Reason> {
     let worker = &client.worker;
     let WholeRoute::To(route) = route else {
@@ -109,7 +124,11 @@ async fn open(
         attempts += 1;
         let now = Instant::now();
         client.deadline.set(now, patience);
-        let reason = match client.deadline.guard(dial(&endpoint, UpstreamProtocol::Tcp)).await {
+        let reason = match client
+            .deadline
+            .guard(dial_with(&endpoint, UpstreamProtocol::Tcp, first))
+            .await
+        {
             Some(Ok(stream)) => {
                 endpoint.note_reachable();
                 return Ok((stream, Occupied::new(endpoint)));

@@ -36,6 +36,10 @@ const DECODE_ERROR_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
 
 /// What came of the beginning of a connection.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is made per connection, and taken apart at once"
+)]
 pub(crate) enum Begun<S> {
     /// The handshake was made here.
     Terminated(Accepted<S>),

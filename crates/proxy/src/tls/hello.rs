@@ -31,6 +31,16 @@ pub(super) struct Seen {
     pub(super) name: Option<Arc<str>>,
 }
 
+/// The bytes are not what they should be.
+#[derive(Clone, Copy, Debug)]
+struct Malformed;
+
+impl From<Malformed> for Unseen {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
+}
+
 /// Why no first message can be had.
 #[derive(Debug)]
 pub(super) enum Unseen {
@@ -96,95 +106,95 @@ enum Look {
 }
 
 fn look(message: &[u8]) -> Result<Look, Unseen> {
-    let mut bytes = Bytes(message);
     // A message of another kind never becomes the right one.
     if message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
         return Err(Unseen::Malformed);
     }
-    let Some([_, length @ ..]) = bytes.array::<MESSAGE_HEADER>() else {
+    let Some(([_, length @ ..], body)) = message.split_first_chunk::<MESSAGE_HEADER>() else {
         return Ok(Look::Incomplete);
     };
-    let [high, middle, low] = length;
+    let [high, middle, low] = *length;
     let length = u32::from_be_bytes([0, high, middle, low]) as usize;
     if length > LIMIT {
         return Err(Unseen::TooLarge);
     }
-    match bytes.take(length) {
+    match body.get(..length) {
         None => Ok(Look::Incomplete),
-        Some(hello) => server_name(hello).map(Look::Name).ok_or(Unseen::Malformed),
+        Some(hello) => Ok(Look::Name(server_name(hello)?)),
     }
 }
 
-/// The name in the body of a first message, if it has one. `None` if the message is malformed.
-fn server_name(hello: &[u8]) -> Option<Option<Arc<str>>> {
+/// The name in the body of a first message, if it has one.
+fn server_name(hello: &[u8]) -> Result<Option<Arc<str>>, Malformed> {
     let mut bytes = Bytes(hello);
     bytes.take(2 + 32)?;
     bytes.short_list()?;
     bytes.long_list()?;
     bytes.short_list()?;
     if bytes.0.is_empty() {
-        return Some(None);
+        return Ok(None);
     }
     let mut extensions = Bytes(bytes.long_list()?);
-    let mut name = None;
+    let mut found = None;
     while !extensions.0.is_empty() {
         let kind = extensions.number()?;
         let content = extensions.long_list()?;
         if kind == SERVER_NAME_EXTENSION {
             // A second one would leave it to each reader which of them counts.
-            if name.is_some() {
-                return None;
+            if found.is_some() {
+                return Err(Malformed);
             }
-            name = Some(host_name(content)?);
+            found = Some(host_name(content)?);
         }
     }
-    Some(name.flatten())
+    Ok(found.flatten())
 }
 
 /// The name in the extension. An address is not a name, and means none.
-fn host_name(content: &[u8]) -> Option<Option<Arc<str>>> {
+fn host_name(content: &[u8]) -> Result<Option<Arc<str>>, Malformed> {
     let mut content = Bytes(content);
     let mut names = Bytes(content.long_list()?);
-    let [kind] = names.array()?;
+    let kind = names.take(1)?;
     let name = names.long_list()?;
     // There is one kind of name, and of each kind only one.
-    if kind != HOST_NAME || !names.0.is_empty() || !content.0.is_empty() {
-        return None;
+    if kind != [HOST_NAME] || !names.0.is_empty() || !content.0.is_empty() {
+        return Err(Malformed);
     }
-    let name = without_trailing_dot(std::str::from_utf8(name).ok()?).to_ascii_lowercase();
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let name = std::str::from_utf8(name).map_err(|_| Malformed)?;
+    let name = without_trailing_dot(name).to_ascii_lowercase();
     if name.parse::<IpAddr>().is_ok() {
-        return Some(None);
+        return Ok(None);
     }
-    (!name.is_empty() && name.len() <= 253 && name.bytes().all(is_legal)).then(|| Some(name.into()))
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.is_empty() || name.len() > 253 || !name.bytes().all(is_legal) {
+        return Err(Malformed);
+    }
+    Ok(Some(name.into()))
 }
 
 /// Bytes that are taken from the front.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (front, rest) = self.0.split_at_checked(count)?;
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (front, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
         self.0 = rest;
-        Some(front)
+        Ok(front)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn number(&mut self) -> Option<u16> {
-        self.array().map(u16::from_be_bytes)
+    fn number(&mut self) -> Result<u16, Malformed> {
+        let bytes = self.take(2)?.try_into().map_err(|_| Malformed)?;
+        Ok(u16::from_be_bytes(bytes))
     }
 
     /// A list whose length is one byte.
-    fn short_list(&mut self) -> Option<&'a [u8]> {
-        let [length] = self.array()?;
+    fn short_list(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = self.take(1)?.first().copied().ok_or(Malformed)?;
         self.take(length.into())
     }
 
     /// A list whose length is two bytes.
-    fn long_list(&mut self) -> Option<&'a [u8]> {
+    fn long_list(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.number()?;
         self.take(length.into())
     }

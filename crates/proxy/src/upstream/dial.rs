@@ -15,7 +15,7 @@ use std::{
 use gatewright_ir::UpstreamProtocol;
 use socket2::SockRef;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::{TcpSocket, TcpStream},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
@@ -58,6 +58,17 @@ pub(crate) fn is_of_handshake(error: &io::Error) -> bool {
 /// the bytes that follow are nobody's but the caller's.
 pub(crate) async fn dial(endpoint: &Endpoint, protocol: UpstreamProtocol) -> io::Result<Dialed> {
     let stream = connect(endpoint.address).await?;
+    agree(endpoint, protocol, stream).await
+}
+
+/// Opens a connection to an endpoint of which these bytes are the very first, before any TLS.
+pub(crate) async fn dial_with(endpoint: &Endpoint, protocol: UpstreamProtocol, first: &[u8]) -> io::Result<Dialed> {
+    let mut stream = connect(endpoint.address).await?;
+    stream.write_all(first).await?;
+    agree(endpoint, protocol, stream).await
+}
+
+async fn agree(endpoint: &Endpoint, protocol: UpstreamProtocol, stream: TcpStream) -> io::Result<Dialed> {
     match &endpoint.tls {
         None => Ok(Dialed::Plain(stream)),
         // In a place of its own: connections in clear text should not carry room for it.

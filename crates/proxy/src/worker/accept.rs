@@ -11,7 +11,9 @@ use tokio::{
 use super::{BoundConnection, LocalBind, Worker, sockets, timer::Deadline};
 use crate::{
     forward::{Beginning, Client, Held, Secured, WholeRoute},
-    h1, h2, stream,
+    h1, h2,
+    proxy_header::{self, Introduced},
+    stream::{self, Side},
     tls::{self, Accepted, Begun, Passed},
 };
 
@@ -71,27 +73,78 @@ fn start(worker: &Rc<Worker>, bind: &Rc<LocalBind>, stream: TcpStream, peer: Soc
 
 /// Serves one connection to its end.
 async fn serve(worker: Rc<Worker>, bound: BoundConnection, deadline: Deadline, stream: TcpStream, peer: SocketAddr) {
-    let beginning = bound.bind.current().table.beginning();
+    let routing = bound.bind.current();
+    let fronts = &routing.table.settings().proxy_fronts;
+    let is_from_front = !fronts.is_empty() && fronts.iter().any(|front| front.contains(peer.ip()));
     let client = Client {
         worker,
         bound,
         deadline,
         peer,
+        local: None,
         secured: None,
     };
+    if is_from_front {
+        // In a place of its own: other connections should not carry room for it.
+        drop(routing);
+        return Box::pin(serve_introduced(stream, client)).await;
+    }
+    let beginning = routing.table.beginning();
+    drop(routing);
     match beginning {
         Beginning::Request => h1::serve_clear(stream, client).await,
-        // In places of their own: connections in clear text should not carry room for it.
-        Beginning::Handshake => Box::pin(serve_secured(stream, client)).await,
-        Beginning::Anything => {
-            let routing = client.bound.bind.current();
-            Box::pin(serve_whole(stream, client, routing, None, Vec::new())).await;
+        Beginning::Handshake | Beginning::Anything => Box::pin(serve_other(stream, client, beginning)).await,
+    }
+}
+
+/// Hears from a front who the client is, then serves the client.
+async fn serve_introduced(mut stream: TcpStream, mut client: Client) {
+    let routing = client.bound.bind.current();
+    client
+        .deadline
+        .set(client.worker.recent(), routing.table.settings().header_timeout);
+    let read = client.deadline.guard(proxy_header::read(&mut stream)).await;
+    let beginning = routing.table.beginning();
+    match read {
+        Some(Ok(introduced)) => {
+            if let Some(Introduced { client: peer, local }) = introduced {
+                client.peer = peer;
+                client.local = Some(local);
+            }
         }
+        failed => {
+            tracing::debug!(front = %client.peer, "a front does not say who its client is");
+            let reason = match failed {
+                None => "proxy_header_timeout",
+                Some(_) => "proxy_header_malformed",
+            };
+            if let Some(listener) = routing.first_listener(&client.worker) {
+                listener.counters.streams.refused(reason);
+            }
+            stream.hang_up();
+            return;
+        }
+    }
+    client.deadline.clear();
+    drop(routing);
+    match beginning {
+        Beginning::Request => h1::serve_clear(stream, client).await,
+        Beginning::Handshake | Beginning::Anything => serve_other(stream, client, beginning).await,
+    }
+}
+
+/// Serves a connection that does not begin with a request in clear text.
+async fn serve_other(stream: TcpStream, client: Client, beginning: Beginning) {
+    if beginning == Beginning::Anything {
+        let routing = client.bound.bind.current();
+        Box::pin(serve_whole(stream, client, routing, None, Vec::new())).await;
+    } else {
+        serve_secured(stream, client).await;
     }
 }
 
 /// Carries a connection that is routed as a whole, by the name that its client asks for, if it does.
-async fn serve_whole<S: stream::Side>(stream: S, client: Client, routing: Rc<Held>, name: Option<&str>, read: Vec<u8>) {
+async fn serve_whole<S: Side>(stream: S, client: Client, routing: Rc<Held>, name: Option<&str>, read: Vec<u8>) {
     let Some((listener, route)) = routing.whole(name, &client.worker) else {
         return;
     };

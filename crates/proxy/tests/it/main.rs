@@ -24,6 +24,7 @@ mod grpc;
 mod hardening;
 mod http2;
 mod interop;
+mod introductions;
 mod leaving;
 mod lifecycle;
 mod listeners;

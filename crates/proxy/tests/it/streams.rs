@@ -298,11 +298,11 @@ async fn a_client_stays_at_its_endpoint_where_the_backend_wants_it_and_names_are
             },
         );
     let _running = Running::serving(plan).await;
-    let mut names = Vec::new();
+    let mut heard = Vec::new();
     for _ in 0..10 {
-        names.push(soon("a name", dial(here(sticky)).await.read_u8()).await.unwrap());
+        heard.push(soon("a name", dial(here(sticky)).await.read_u8()).await.unwrap());
     }
-    assert_eq!(counts(names).len(), 1);
+    assert_eq!(counts(heard).len(), 1);
     expect(&mut dial(here(named)).await, b"c").await;
 }
 

@@ -72,7 +72,7 @@ async fn three_kinds_of_listeners_share_a_port_and_are_told_apart_by_name() {
     let cert = certificate(&["web.test", "ended.test"]);
     let (inner, wild) = (certificate(&["passed.test"]), certificate(&["*.passed.test"]));
     let (exact_backend, wild_backend) = (secure("exact", &inner).await, secure("wild", &wild).await);
-    let (web, plain) = (Backend::answering("web").await, Plain::named("plain").await);
+    let (web, raw) = (Backend::answering("web").await, Plain::named("plain").await);
     let port = free_port();
     let plan = Plan::new()
         .https("web", port, &[&cert])
@@ -85,7 +85,7 @@ async fn three_kinds_of_listeners_share_a_port_and_are_told_apart_by_name() {
         .whole("passed.test", to("exact"))
         .whole("*.passed.test", to("wild"))
         .cluster("web", &[web.address])
-        .tcp_cluster("plain", &[plain.address])
+        .tcp_cluster("plain", &[raw.address])
         .tcp_cluster("exact", &[exact_backend])
         .tcp_cluster("wild", &[wild_backend]);
     let running = Running::serving(plan).await;
@@ -141,7 +141,7 @@ async fn a_hello_in_many_pieces_and_records_is_passed_on_unchanged() {
     // As one record, in records of a few bytes, and followed by something the backend understands.
     let small: Vec<u8> = whole[5..]
         .chunks(7)
-        .flat_map(|piece| [&[22, 3, 1, 0, piece.len() as u8], piece].concat())
+        .flat_map(|piece| [&[22, 3, 1, 0, u8::try_from(piece.len()).unwrap()], piece].concat())
         .collect();
     for bytes in [whole.clone(), small] {
         let mut client = dial(here(port)).await;

@@ -144,7 +144,8 @@ proptest! {
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600), cuts in prop::collection::vec(0_usize..50, 0..20)) {
         _ = seen(&bytes, cuts.clone());
         // And as what claims to be a first message.
-        let framed = [&[0; 5][..], &[1, 0, (bytes.len() >> 8) as u8, bytes.len() as u8], &bytes].concat();
+        let length = u32::try_from(bytes.len()).unwrap().to_be_bytes();
+        let framed = [&[0; 5][..], &[1], &length[1..], &bytes].concat();
         _ = seen(&in_records(&framed, 100), cuts);
     }
 
