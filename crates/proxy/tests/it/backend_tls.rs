@@ -493,18 +493,38 @@ async fn sessions_with_backends_are_resumed() {
     assert_eq!(kinds, [false, true, true, true, true, true]);
 }
 
+/// Where a process finds the system's authorities, instead of where the system has them.
+const SYSTEM: &str = "SSL_CERT_FILE";
+
+/// Authorities of the system are read once per process, so this test runs in one of its own, in which they are in a file.
 #[tokio::test]
 async fn only_the_systems_authorities_are_believed_where_they_are_asked_for() {
-    let ca = Ca::new("ca");
-    let backend = Backend::answering("secret").await;
-    let front = TlsFront::before(backend.address, &ca.issue(&["shop.internal"]), &["http/1.1"]).await;
-    let port = free_port();
+    let Ok(file) = std::env::var(SYSTEM) else {
+        let file = std::env::temp_dir().join(format!("gatewright-authorities-{}.pem", std::process::id()));
+        let name = "backend_tls::only_the_systems_authorities_are_believed_where_they_are_asked_for";
+        // Everything that it waits for has an end, so that it has one too.
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(SYSTEM, &file)
+            .output()
+            .unwrap();
+        _ = std::fs::remove_file(file);
+        let said = String::from_utf8_lossy(&output.stdout);
+        return assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    };
+    let (system, other) = (Ca::new("system"), Ca::new("other"));
+    std::fs::write(file, &system.pem).unwrap();
     let security = Security::Tls(Arc::new(UpstreamTls {
         hostname: "shop.internal".into(),
         trust: Trust::System,
         names: Vec::new(),
     }));
-    let _running = Running::serving(plan(port, &front, security)).await;
-    assert_eq!(get(here(port), "a.test", "/").await.status, 502);
-    assert_eq!(backend.count(), 0);
+    let backend = Backend::answering("hello").await;
+    for (ca, expected) in [(&system, 200), (&other, 502)] {
+        let front = TlsFront::before(backend.address, &ca.issue(&["shop.internal"]), &["http/1.1"]).await;
+        let port = free_port();
+        let _running = Running::serving(plan(port, &front, security.clone())).await;
+        assert_eq!(get(here(port), "a.test", "/").await.status, expected);
+    }
+    assert_eq!(backend.count(), 1);
 }

@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) struct Ca {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) authority: Arc<Authority>,
+    pub(crate) pem: String,
 }
 
 impl Ca {
@@ -33,6 +34,7 @@ impl Ca {
         let certificate = params.self_signed(&key).unwrap();
         Self {
             issuer: Issuer::new(params, key),
+            pem: certificate.pem(),
             authority: Arc::new(Authority {
                 origin: Origin::new(format!("ConfigMap/{name}")),
                 certificates: vec![certificate.der().to_vec()],
