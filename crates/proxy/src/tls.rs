@@ -12,6 +12,7 @@ mod config;
 mod hello;
 mod provider;
 mod table;
+mod tickets;
 
 pub(crate) use accept::{Accepted, Alpn, Begun, Passed, accept};
 pub(crate) use clients::roots;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use gatewright_ir::ClientValidation;
 use rustls::{
     Error, ServerConfig,
-    crypto::aws_lc_rs,
     server::{NoServerSessionStorage, ProducesTickets},
 };
 
@@ -16,17 +15,18 @@ use super::{
     certificates::ListenerCertificates,
     clients,
     provider::{PROVIDER, VERSIONS},
+    tickets::tickets,
 };
 
 /// Tickets per handshake. A client with HTTP/2 needs one connection, and gets another ticket with each.
 const TICKETS: usize = 1;
 
-/// The configuration of a listener. `tickets` are the keys it had before, if its terms are the same.
+/// The configuration of a listener. `before` are the ticket keys it had, if its terms are the same.
 pub(super) fn configuration(
     certificates: &Arc<ListenerCertificates>,
     clients: Option<&ClientValidation>,
     protocols: &[&[u8]],
-    tickets: Option<Arc<dyn ProducesTickets>>,
+    before: Option<Arc<dyn ProducesTickets>>,
 ) -> Result<ServerConfig, Error> {
     if !certificates.is_any_usable() {
         return Err(Error::NoCertificatesPresented);
@@ -36,8 +36,10 @@ pub(super) fn configuration(
         .with_client_cert_verifier(clients::verifier(clients)?)
         .with_cert_resolver(Arc::clone(certificates) as _);
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-    // These change their keys every six hours and forget the old ones six hours later.
-    config.ticketer = tickets.map_or_else(aws_lc_rs::Ticketer::new, Ok)?;
+    config.ticketer = match before {
+        Some(tickets) => tickets,
+        None => tickets(clients.is_some())?,
+    };
     config.send_tls13_tickets = TICKETS;
     // Tickets are enough, and a shared store would be a lock between workers.
     config.session_storage = Arc::new(NoServerSessionStorage {});

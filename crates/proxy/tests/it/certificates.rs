@@ -128,7 +128,7 @@ async fn what_the_authority_says_about_a_certificate_is_sent_along() {
 async fn of_two_certificates_for_a_name_a_client_gets_the_one_it_understands() {
     let ca = Ca::new("ca");
     let ecdsa = ca.issue(&["a.test"]);
-    let rsa = ca.issue_with(&["a.test"], KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap(), |_| {});
+    let rsa = ca.issue_with(&["a.test"], &KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap(), |_| {});
     let is_rsa = |scheme: SignatureScheme| scheme == SignatureScheme::RSA_PSS_SHA256;
     let is_ecdsa = |scheme: SignatureScheme| scheme == SignatureScheme::ECDSA_NISTP256_SHA256;
     for order in [[&ecdsa, &rsa], [&rsa, &ecdsa]] {

@@ -14,6 +14,7 @@ mod answers;
 mod authorisation;
 mod backend_filters;
 mod backend_tls;
+mod backend_tls_exchanges;
 mod balancing;
 mod certificates;
 mod client_certificates;

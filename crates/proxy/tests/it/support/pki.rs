@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) struct Ca {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) authority: Arc<Authority>,
+    pub(crate) pem: String,
 }
 
 impl Ca {
@@ -33,6 +34,7 @@ impl Ca {
         let certificate = params.self_signed(&key).unwrap();
         Self {
             issuer: Issuer::new(params, key),
+            pem: certificate.pem(),
             authority: Arc::new(Authority {
                 origin: Origin::new(format!("ConfigMap/{name}")),
                 certificates: vec![certificate.der().to_vec()],
@@ -42,12 +44,12 @@ impl Ca {
 
     /// A certificate for these names. Those with `://` in them are URIs.
     pub(crate) fn issue(&self, names: &[&str]) -> Arc<Certificate> {
-        self.issue_with(names, KeyPair::generate().unwrap(), |_| {})
+        self.issue_with(names, &KeyPair::generate().unwrap(), |_| {})
     }
 
     /// One whose time is over.
     pub(crate) fn expired(&self, names: &[&str]) -> Arc<Certificate> {
-        self.issue_with(names, KeyPair::generate().unwrap(), |params| {
+        self.issue_with(names, &KeyPair::generate().unwrap(), |params| {
             params.not_before = date_time_ymd(2019, 1, 1);
             params.not_after = date_time_ymd(2020, 1, 1);
         })
@@ -56,7 +58,7 @@ impl Ca {
     pub(crate) fn issue_with(
         &self,
         names: &[&str],
-        key: KeyPair,
+        key: &KeyPair,
         change: impl FnOnce(&mut CertificateParams),
     ) -> Arc<Certificate> {
         let (uris, hosts): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| name.contains("://"));
@@ -64,7 +66,7 @@ impl Ca {
         let uris = uris.iter().map(|uri| SanType::URI((*uri).try_into().unwrap()));
         params.subject_alt_names.extend(uris);
         change(&mut params);
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let certificate = params.signed_by(key, &self.issuer).unwrap();
         Arc::new(Certificate {
             origin: Origin::new("Secret/test"),
             names: hosts.iter().map(|name| HostPattern::parse(name).unwrap()).collect(),
