@@ -188,7 +188,7 @@ fn a_changed_config_map_is_a_change_of_the_gateways_and_policies_that_name_it() 
 fn a_policy_is_a_change_of_the_services_it_is_for_and_of_those_it_was_for() {
     let mut world = World::default();
     let made = changes(&mut world, |world| {
-        world.apply(&policy("p", &[("web", None), ("web", Some("x"))], "ca"))
+        world.apply(&policy("p", &[("web", None), ("web", Some("x"))], "ca"));
     });
     let expected = ChangeSet {
         tls_policies: [key("p")].into(),
