@@ -30,7 +30,9 @@ pub(super) fn mark(frames: &mut [ListenerFrame], own: usize) {
             let rivals = indexes.iter().enumerate();
             let mut rivals = rivals.filter(|(other, rival)| {
                 let is_equal = *index < own && **rival < own && position != *other;
-                let is_before = *index >= own && *other < position && !losers.contains(rival);
+                // What the Gateway's own listeners quarrel about is not for a set to take.
+                let counts = **rival < own || !losers.contains(rival);
+                let is_before = *index >= own && *other < position && counts;
                 is_equal || is_before
             });
             let clash = rivals.find_map(|(_, rival)| clash(port, &listener, &frames.get(*rival)?.declared));

@@ -5,11 +5,20 @@
     clippy::unwrap_used,
     reason = "helpers of tests fail by panicking, as tests do"
 )]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "objects are written where they are declared, and nobody needs them afterwards"
+)]
 
+mod backend_tls;
+mod certificates;
 mod cluster;
 mod golden;
 mod incremental;
+mod listener_sets;
 mod references;
 mod replicas;
 mod schema;
+mod stage;
+mod streams;
 mod universe;

@@ -165,3 +165,6 @@ fn parent_ref(parent: &ParentRef) -> Value {
     }
     rendered
 }
+
+#[cfg(test)]
+mod tests;

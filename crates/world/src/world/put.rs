@@ -354,3 +354,6 @@ fn targets_of(key: &Key, policy: &TlsPolicy) -> Vec<Key> {
     });
     targets.collect()
 }
+
+#[cfg(test)]
+mod tests;
