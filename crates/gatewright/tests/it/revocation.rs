@@ -1,16 +1,14 @@
 //! A grant that is taken back, end to end: traffic stops with it, on every kind of route and for certificates.
 
 use std::{
-    io::{Read, Write},
+    io::Read,
     net::{SocketAddr, TcpStream, UdpSocket},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, pki_types::ServerName};
-
 use crate::{
     process::{Process, free_port, wait_for},
+    secure::Authority,
     web::{Echoes, get},
     yaml::{FOLDER, folder, save},
 };
@@ -28,13 +26,8 @@ struct Ports {
     udp: u16,
 }
 
-fn objects(ports: &Ports, backends: (u16, u16, u16), certificate: &rcgen::CertifiedKey<rcgen::KeyPair>) -> String {
+fn objects(ports: &Ports, backends: (u16, u16, u16), secret: &str) -> String {
     let Ports { http, https, tcp, udp } = ports;
-    let indented = |pem: String| pem.lines().map(|line| format!("    {line}\n")).collect::<String>();
-    let (chain, key) = (
-        indented(certificate.cert.pem()),
-        indented(certificate.signing_key.serialize_pem()),
-    );
     let mut text = format!(
         "apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -51,15 +44,7 @@ spec:
   - {{name: https, protocol: HTTPS, port: {https}, tls: {{certificateRefs: [{{name: certificate, namespace: b}}]}}}}
   - {{name: tcp, protocol: TCP, port: {tcp}}}
   - {{name: udp, protocol: UDP, port: {udp}}}
----
-apiVersion: v1
-kind: Secret
-metadata: {{name: certificate, namespace: b}}
-type: kubernetes.io/tls
-stringData:
-  tls.crt: |
-{chain}  tls.key: |
-{key}"
+{secret}"
     );
     let routes = [("HTTPRoute", "http"), ("TCPRoute", "tcp"), ("UDPRoute", "udp")];
     for ((kind, name), port) in routes.into_iter().zip([backends.0, backends.1, backends.2]) {
@@ -132,22 +117,6 @@ fn udp_is_served(port: u16) -> bool {
     socket.recv(&mut [0; 1024]).is_ok()
 }
 
-fn https_is_served(port: u16, trusting: &Arc<ClientConfig>) -> bool {
-    let attempt = || {
-        let stream = TcpStream::connect_timeout(&local(port), BOUND).ok()?;
-        stream.set_read_timeout(Some(BOUND)).ok()?;
-        let name = ServerName::try_from("a.test").ok()?;
-        let connection = ClientConnection::new(Arc::clone(trusting), name).ok()?;
-        let mut stream = StreamOwned::new(connection, stream);
-        stream
-            .write_all(b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n")
-            .ok()?;
-        let mut answer = [0; 8];
-        stream.read_exact(&mut answer).ok()
-    };
-    attempt().is_some()
-}
-
 #[test]
 fn traffic_stops_with_the_grant_on_routes_of_every_kind_and_for_certificates() {
     let (http, tcp, udp) = (
@@ -161,16 +130,12 @@ fn traffic_stops_with_the_grant_on_routes_of_every_kind_and_for_certificates() {
         tcp: free_port(),
         udp: free_port(),
     };
-    let certificate = rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(certificate.cert.der().clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let client = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let client = client.unwrap().with_root_certificates(roots).with_no_client_auth();
-    let client = Arc::new(client);
+    let authority = Authority::new();
+    let secret = authority.sign("a.test").secret("b", "certificate");
+    let client = authority.client(None);
     let backends = (http.ports()[0], tcp.ports()[0], udp.ports()[0]);
     let parent = folder(&[
-        ("objects.yaml", &objects(&ports, backends, &certificate)),
+        ("objects.yaml", &objects(&ports, backends, &secret)),
         ("grant.yaml", &grant("v1")),
     ]);
     let _process = Process::serve(parent.path(), FOLDER);
@@ -179,7 +144,7 @@ fn traffic_stops_with_the_grant_on_routes_of_every_kind_and_for_certificates() {
             get(local(ports.http), "/").status == 200,
             tcp_is_served(ports.tcp),
             udp_is_served(ports.udp),
-            https_is_served(ports.https, &client),
+            client.get(ports.https, "a.test").is_some(),
         ]
     };
     let mut times = Vec::new();
