@@ -10,6 +10,7 @@ fn gateway(condition: Condition) -> Status {
     Status::Gateway(GatewayStatus {
         generation: 1,
         addresses: Vec::new(),
+        attached_sets: 0,
         conditions: vec![condition],
         listeners: Vec::new(),
     })
