@@ -93,7 +93,8 @@ impl Resolver<'_> {
         let wanted = traffic.port(number);
         let port = declared.port(wanted);
         if port.is_none() && declared.external_name.is_none() {
-            return Err(not_found(format!("Service {shown} has no port {wanted}")));
+            let transport = wanted.transport.as_str();
+            return Err(not_found(format!("Service {shown} has no {transport} port {number}")));
         }
         let protocol = cluster::protocol(self.world, service.key(), port, traffic).map_err(|unspoken| {
             let message = match (unspoken, traffic) {
