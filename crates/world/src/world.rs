@@ -123,25 +123,14 @@ impl World {
                 let gateway = Gateway::reduce(gateway, &mut self.names);
                 self.put_gateway(&key, Some(gateway));
             }
-            Object::HttpRoute(route) => {
-                let route = Route::of_http(route, &mut self.names);
-                self.put_route(key, RouteKind::Http, Some(route));
-            }
-            Object::GrpcRoute(route) => {
-                let route = Route::of_grpc(route, &mut self.names);
-                self.put_route(key, RouteKind::Grpc, Some(route));
-            }
-            Object::TlsRoute(route) => {
-                let route = Route::of_tls(route, &mut self.names);
-                self.put_route(key, RouteKind::Tls, Some(route));
-            }
-            Object::TcpRoute(route) => {
-                let route = Route::of_tcp(route, &mut self.names);
-                self.put_route(key, RouteKind::Tcp, Some(route));
-            }
-            Object::UdpRoute(route) => {
-                let route = Route::of_udp(route, &mut self.names);
-                self.put_route(key, RouteKind::Udp, Some(route));
+            Object::HttpRoute(_)
+            | Object::GrpcRoute(_)
+            | Object::TlsRoute(_)
+            | Object::TcpRoute(_)
+            | Object::UdpRoute(_) => {
+                if let Some(route) = Route::reduce(object, &mut self.names) {
+                    self.put_route(key, route.kind, Some(route));
+                }
             }
             Object::ListenerSet(set) => {
                 let set = ListenerSet::reduce(set, &mut self.names);
@@ -206,11 +195,11 @@ impl World {
         match name.kind {
             Kind::GatewayClass => self.put_class(&key.name, None),
             Kind::Gateway => self.put_gateway(&key, None),
-            Kind::HttpRoute => self.put_route(key, RouteKind::Http, None),
-            Kind::GrpcRoute => self.put_route(key, RouteKind::Grpc, None),
-            Kind::TlsRoute => self.put_route(key, RouteKind::Tls, None),
-            Kind::TcpRoute => self.put_route(key, RouteKind::Tcp, None),
-            Kind::UdpRoute => self.put_route(key, RouteKind::Udp, None),
+            Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
+                if let Some(kind) = RouteKind::of(name.kind) {
+                    self.put_route(key, kind, None);
+                }
+            }
             Kind::ListenerSet => self.put_set(key, None),
             Kind::BackendTlsPolicy => self.put_tls_policy(key, None),
             Kind::BackendTrafficPolicy => self.put_policy(key, None),

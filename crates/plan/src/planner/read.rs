@@ -34,7 +34,7 @@ impl Planner {
                 self.policies.get(target).cloned().map(Status::Policy)
             }
             kind => {
-                let kind = RouteKind::ALL.iter().copied().find(|route| route.kind() == *kind)?;
+                let kind = RouteKind::of(*kind)?;
                 let key = key.clone();
                 let plan = self.routes.get(&RouteKey { key, kind })?;
                 Some(Status::Route(plan.status.clone()))

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use gatewright_api::{GATEWAY_GROUP, Kind};
+use gatewright_api::{GATEWAY_GROUP, Kind, Object};
 use gatewright_ir::{AuthProtocol, Carrier, Filters, HostPattern, Match, Retry, Share, Text, Timeouts};
 
 use super::{Meta, Refusal};
@@ -28,6 +28,11 @@ pub enum RouteKind {
 impl RouteKind {
     /// All of them.
     pub const ALL: &'static [Self] = &[Self::Http, Self::Grpc, Self::Tls, Self::Tcp, Self::Udp];
+
+    /// The kind of route that an object of this kind is, if it is one.
+    pub fn of(kind: Kind) -> Option<Self> {
+        Self::ALL.iter().copied().find(|route| route.kind() == kind)
+    }
 
     /// The kind of the object.
     pub fn kind(self) -> Kind {
@@ -239,6 +244,18 @@ impl RouteFilters {
 }
 
 impl Route {
+    /// Reads a route of any kind; none if the object is no route.
+    pub(crate) fn reduce(object: &Object, names: &mut Interner) -> Option<Self> {
+        Some(match object {
+            Object::HttpRoute(route) => Self::of_http(route, names),
+            Object::GrpcRoute(route) => Self::of_grpc(route, names),
+            Object::TlsRoute(route) => Self::of_tls(route, names),
+            Object::TcpRoute(route) => Self::of_tcp(route, names),
+            Object::UdpRoute(route) => Self::of_udp(route, names),
+            _ => return None,
+        })
+    }
+
     /// Everything that the rules refer to, be it as backend, as mirror or for authorisation.
     pub fn services(&self) -> impl Iterator<Item = &ServiceRef> {
         self.rules.iter().flat_map(|rule| {

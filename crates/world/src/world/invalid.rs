@@ -6,7 +6,7 @@
 use gatewright_api::{Kind, Object, ObjectName};
 
 use super::World;
-use crate::object::{Config, Gateway, GatewayClass, ListenerSet, Refusal, Route, RouteKind, TlsPolicy, TrafficPolicy};
+use crate::object::{Config, Gateway, GatewayClass, ListenerSet, Refusal, Route, TlsPolicy, TrafficPolicy};
 
 /// So much of an error is shown; it may quote what it could not read.
 const LONGEST_ERROR: usize = 1000;
@@ -29,30 +29,11 @@ impl World {
                 let refusals = Box::new([refusal]);
                 self.put_gateway(&key, Some(Gateway { refusals, ..gateway }));
             }
-            (Kind::HttpRoute, Some(Object::HttpRoute(route))) => {
-                let route = Route::of_http(route, &mut self.names);
-                let refusals = Box::new([refusal]);
-                self.put_route(key, RouteKind::Http, Some(Route { refusals, ..route }));
-            }
-            (Kind::GrpcRoute, Some(Object::GrpcRoute(route))) => {
-                let route = Route::of_grpc(route, &mut self.names);
-                let refusals = Box::new([refusal]);
-                self.put_route(key, RouteKind::Grpc, Some(Route { refusals, ..route }));
-            }
-            (Kind::TlsRoute, Some(Object::TlsRoute(route))) => {
-                let route = Route::of_tls(route, &mut self.names);
-                let refusals = Box::new([refusal]);
-                self.put_route(key, RouteKind::Tls, Some(Route { refusals, ..route }));
-            }
-            (Kind::TcpRoute, Some(Object::TcpRoute(route))) => {
-                let route = Route::of_tcp(route, &mut self.names);
-                let refusals = Box::new([refusal]);
-                self.put_route(key, RouteKind::Tcp, Some(Route { refusals, ..route }));
-            }
-            (Kind::UdpRoute, Some(Object::UdpRoute(route))) => {
-                let route = Route::of_udp(route, &mut self.names);
-                let refusals = Box::new([refusal]);
-                self.put_route(key, RouteKind::Udp, Some(Route { refusals, ..route }));
+            (kind, Some(object)) if kind.is_route() => {
+                if let Some(route) = Route::reduce(object, &mut self.names) {
+                    let refusals = Box::new([refusal]);
+                    self.put_route(key, route.kind, Some(Route { refusals, ..route }));
+                }
             }
             (Kind::ListenerSet, Some(Object::ListenerSet(set))) => {
                 let set = ListenerSet::reduce(set, &mut self.names);
