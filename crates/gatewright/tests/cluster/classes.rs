@@ -41,6 +41,9 @@ fn a_class_in_use_stays_until_its_last_gateway_is_gone() {
     namespace.gateway("two", "passing");
     until_finalizers(bed, "passing", &[FINALIZER]);
     namespace.programmed("two");
+    let shown = bed.get(&path("gatewayclass", "", "passing")).unwrap();
+    let supported = condition(&shown["status"]["conditions"], "SupportedVersion");
+    assert_eq!(supported, ("True".to_owned(), "SupportedVersion".to_owned()));
     bed.delete(&path("gatewayclass", "", "passing")).unwrap();
     namespace.delete("gateway", "one");
     namespace.until_gone("gateway", "one");
