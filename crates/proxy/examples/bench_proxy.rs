@@ -1,6 +1,6 @@
-//! One HTTP listener in front of one backend, to be measured from outside.
+//! One listener in front of one backend, to be measured from outside.
 //!
-//! `bench_proxy <port> <backend address> [workers] [h2c]` listens on 127.0.0.1 until it is ended.
+//! `bench_proxy <port> <backend address> [workers] [h2c|tcp|passthrough]` listens on 127.0.0.1 until it is ended.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -19,12 +19,14 @@ async fn main() -> Result<(), Failure> {
     let port = arguments.next().ok_or("which port?")?.parse()?;
     let backend = arguments.next().ok_or("which backend?")?.parse()?;
     let workers = arguments.next().map_or(Ok(1), |workers| workers.parse())?;
-    let protocol = match arguments.next().as_deref() {
-        Some("h2c") => UpstreamProtocol::Http2,
-        _ => UpstreamProtocol::Http1,
+    let (spoken, protocol) = match arguments.next().as_deref() {
+        Some("h2c") => (Protocol::Http, UpstreamProtocol::Http2),
+        Some("tcp") => (Protocol::Tcp, UpstreamProtocol::Tcp),
+        Some("passthrough") => (Protocol::Passthrough, UpstreamProtocol::Tcp),
+        _ => (Protocol::Http, UpstreamProtocol::Http1),
     };
     let (proxy, mut facts) = Proxy::start(ProxySettings { workers })?;
-    let gateway = gateway(port, backend, protocol);
+    let gateway = gateway(port, backend, spoken, protocol);
     proxy
         .apply(OrdMap::unit(gateway.origin.clone(), Arc::new(gateway)))
         .await;
@@ -39,7 +41,7 @@ fn report(fact: &Fact) {
     println!("{fact:?}");
 }
 
-fn gateway(port: u16, backend: SocketAddr, protocol: UpstreamProtocol) -> Gateway {
+fn gateway(port: u16, backend: SocketAddr, spoken: Protocol, protocol: UpstreamProtocol) -> Gateway {
     let cluster = ClusterId::new("backend");
     let rule = Rule {
         origin: Origin::new("route"),
@@ -68,11 +70,11 @@ fn gateway(port: u16, backend: SocketAddr, protocol: UpstreamProtocol) -> Gatewa
     host.entries.insert(Arc::new(entry));
     let listener = Listener {
         origin: Origin::new("listener"),
-        name: "http".into(),
+        name: "measured".into(),
         addresses: vec![[127, 0, 0, 1].into()],
         port,
         bind: port,
-        protocol: Protocol::Http,
+        protocol: spoken,
         hostname: HostPattern::Any,
         settings: Arc::new(ListenerSettings::default()),
         hosts: OrdMap::unit(HostPattern::Any, Arc::new(host)),

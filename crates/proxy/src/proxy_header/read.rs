@@ -115,35 +115,33 @@ fn port(text: &str) -> io::Result<u16> {
 /// What a header of version 2 says.
 pub(super) fn binary(kind: u8, family: u8, body: &[u8]) -> io::Result<Option<Introduced>> {
     match (kind, family) {
-        (0x20, _) => Ok(None),
         (0x21, 0x11) => {
-            let (addresses, _) = body.split_first_chunk::<12>().ok_or_else(malformed)?;
-            let [a, b, c, d, e, f, g, h, ports @ ..] = *addresses;
-            let [client, local] = ports_of(ports);
+            let (client, rest) = body.split_first_chunk::<4>().ok_or_else(malformed)?;
+            let (local, rest) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
+            let [client_port, local_port] = ports_of(rest)?;
             Ok(Some(Introduced {
-                client: (Ipv4Addr::new(a, b, c, d), client).into(),
-                local: (Ipv4Addr::new(e, f, g, h), local).into(),
+                client: (Ipv4Addr::from(*client), client_port).into(),
+                local: (Ipv4Addr::from(*local), local_port).into(),
             }))
         }
         (0x21, 0x21) => {
             let (client, rest) = body.split_first_chunk::<16>().ok_or_else(malformed)?;
             let (local, rest) = rest.split_first_chunk::<16>().ok_or_else(malformed)?;
-            let (ports, _) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
-            let [client_port, local_port] = ports_of(*ports);
+            let [client_port, local_port] = ports_of(rest)?;
             Ok(Some(Introduced {
                 client: (Ipv6Addr::from(*client), client_port).into(),
                 local: (Ipv6Addr::from(*local), local_port).into(),
             }))
         }
-        // The front knows nothing that could be said here.
-        (0x21, _) => Ok(None),
+        // The front speaks for itself, or knows nothing that could be said here.
+        (0x20 | 0x21, _) => Ok(None),
         _ => Err(malformed()),
     }
 }
 
-fn ports_of(bytes: [u8; 4]) -> [u16; 2] {
-    let [a, b, c, d] = bytes;
-    [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]
+fn ports_of(bytes: &[u8]) -> io::Result<[u16; 2]> {
+    let ([a, b, c, d], _) = bytes.split_first_chunk::<4>().ok_or_else(malformed)?;
+    Ok([u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])])
 }
 
 fn malformed() -> io::Error {

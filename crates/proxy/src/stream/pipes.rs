@@ -7,6 +7,7 @@ use std::{
     cell::{Cell, RefCell},
     io,
     os::fd::OwnedFd,
+    rc::Rc,
     task::{Context, Poll, ready},
 };
 
@@ -23,8 +24,8 @@ const SIZE: usize = 256 * 1024;
 /// A worker's pipes.
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
-    kept: RefCell<Vec<Pipe>>,
-    taken: Cell<usize>,
+    kept: RefCell<Vec<Rc<Pipe>>>,
+    taken: Rc<Cell<usize>>,
     is_unsupported: Cell<bool>,
 }
 
@@ -37,9 +38,17 @@ struct Pipe {
 /// A pipe in use.
 #[derive(Debug)]
 pub(super) struct Lease {
-    pipe: Pipe,
+    pipe: Rc<Pipe>,
     /// Bytes in it.
     held: usize,
+    taken: Rc<Cell<usize>>,
+}
+
+/// Connections may end at any time, and their pipes with them.
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.taken.set(self.taken.get().saturating_sub(1));
+    }
 }
 
 /// What came of an attempt to move bytes.
@@ -58,17 +67,20 @@ impl Pipes {
             return None;
         }
         let kept = self.kept.borrow_mut().pop();
-        let pipe = kept.or_else(|| Pipe::new().ok())?;
+        let pipe = kept.or_else(|| Pipe::new().ok().map(Rc::new))?;
         self.taken.set(self.taken.get() + 1);
-        Some(Lease { pipe, held: 0 })
+        Some(Lease {
+            pipe,
+            held: 0,
+            taken: Rc::clone(&self.taken),
+        })
     }
 
     /// Takes a pipe back. One with bytes in it is of no use to anybody else.
-    pub(super) fn give(&self, lease: Lease) {
-        self.taken.set(self.taken.get().saturating_sub(1));
+    pub(super) fn give(&self, lease: &Lease) {
         let mut kept = self.kept.borrow_mut();
         if lease.held == 0 && kept.len() < MOST_KEPT {
-            kept.push(lease.pipe);
+            kept.push(Rc::clone(&lease.pipe));
         }
     }
 
@@ -76,7 +88,6 @@ impl Pipes {
     pub(super) fn give_up(&self) {
         tracing::debug!("bytes cannot be moved through a pipe here; they are copied");
         self.is_unsupported.set(true);
-        self.taken.set(self.taken.get().saturating_sub(1));
     }
 }
 
@@ -135,3 +146,6 @@ const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,13 +8,14 @@ use std::{
     future::poll_fn,
     io,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
 use super::{
     Side,
     pipes::{Lease, Moved},
+    side::poll_write_last,
 };
 use crate::{
     forward::Client,
@@ -25,7 +26,7 @@ use crate::{
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Both sides said that they were done.
+    /// Both sides were done.
     Complete,
     /// One side broke.
     Broken,
@@ -35,6 +36,9 @@ pub(super) enum Outcome {
 
 /// So many bytes in one go make it worth to take a pipe.
 const BULK: u64 = 64 * 1024;
+
+/// So many bytes are carried before others get their turn.
+const MOST_AT_ONCE: u64 = 2 * 1024 * 1024;
 
 /// How far a direction is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,8 +85,8 @@ pub(super) async fn relay<A: Side, B: Side>(
     let outcome = poll_fn(|context| {
         let before = (up.moved, down.moved);
         let polled = up
-            .poll(context, client_side, backend_side, worker)
-            .and_then(|()| down.poll(context, backend_side, client_side, worker));
+            .poll(context, client_side, backend_side, worker, down.stage == Stage::Closed)
+            .and_then(|()| down.poll(context, backend_side, client_side, worker, up.stage == Stage::Closed));
         let (received, sent) = (up.moved - before.0, down.moved - before.1);
         if received > 0 {
             counters.received.add(received);
@@ -94,8 +98,9 @@ pub(super) async fn relay<A: Side, B: Side>(
             return Poll::Ready(Outcome::Broken);
         }
         match (up.stage, down.stage) {
-            (Stage::Closed, Stage::Closed) => return Poll::Ready(Outcome::Complete),
-            (Stage::Closed | Stage::Refused, Stage::Closed | Stage::Refused) => return Poll::Ready(Outcome::Broken),
+            (Stage::Refused, Stage::Refused) => return Poll::Ready(Outcome::Broken),
+            // A side that listens no more may still have said everything: that must not be lost on the way.
+            (Stage::Closed | Stage::Refused, Stage::Closed | Stage::Refused) => return Poll::Ready(Outcome::Complete),
             _ => {}
         }
         if received + sent > 0 {
@@ -117,12 +122,13 @@ impl Direction {
         from: &mut A,
         to: &mut B,
         worker: &Worker,
+        is_last: bool,
     ) -> Result<(), Broken> {
         if matches!(self.stage, Stage::Closed | Stage::Refused) {
             return Ok(());
         }
         let before = self.moved;
-        let polled = self.carry(context, from, to, worker, before);
+        let polled = self.carry(context, from, to, worker, is_last);
         self.is_bulk = self.moved - before >= BULK;
         match polled {
             Ok(Poll::Pending) => Ok(()),
@@ -134,7 +140,7 @@ impl Direction {
             // What the receiver has said before it went away is still worth hearing.
             Err(Failed::Write) => {
                 self.stage = Stage::Refused;
-                self.buffer.consume(usize::MAX);
+                self.buffer.consume(self.buffer.len());
                 self.release(worker);
                 Ok(())
             }
@@ -148,13 +154,23 @@ impl Direction {
         from: &mut A,
         to: &mut B,
         worker: &Worker,
-        before: u64,
+        is_last: bool,
     ) -> Result<Poll<()>, Failed> {
+        let before = self.moved;
         loop {
             if self.deliver(context, to)?.is_pending() {
                 return Ok(Poll::Pending);
             }
+            if self.moved - before >= MOST_AT_ONCE {
+                context.waker().wake_by_ref();
+                return Ok(Poll::Pending);
+            }
             if self.stage == Stage::Ended {
+                if is_last && to.plain().is_some() {
+                    // Both sides are done: closing says the same.
+                    self.stage = Stage::Closed;
+                    return Ok(Poll::Ready(()));
+                }
                 return match Pin::new(&mut *to).poll_shutdown(context) {
                     Poll::Ready(Ok(())) => {
                         self.stage = Stage::Closed;
@@ -167,7 +183,7 @@ impl Direction {
             let wants_pipe = self.is_bulk || self.moved - before >= BULK;
             let read = match (from.plain(), to.plain()) {
                 (Some(from), Some(_)) if wants_pipe && self.take_pipe(worker) => self.fill_pipe(context, from, worker),
-                _ => self.buffer.poll_read(context, from, &worker.stock),
+                (_, to) => self.read(context, from, to.is_some(), worker),
             };
             match read {
                 Poll::Ready(Ok(0)) => self.stage = Stage::Ended,
@@ -189,10 +205,33 @@ impl Direction {
         }
     }
 
+    /// Reads once; and once more if that was the last the sender has to say, so that its end goes with its last bytes.
+    fn read<A: Side>(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut A,
+        is_to_plain: bool,
+        worker: &Worker,
+    ) -> Poll<io::Result<usize>> {
+        let count = ready!(self.buffer.poll_read(context, from, &worker.stock))?;
+        if count > 0 && is_to_plain && self.buffer.make_room() && from.has_ended(context) {
+            match self.buffer.poll_read(context, from, &worker.stock) {
+                Poll::Ready(Ok(0)) => self.stage = Stage::Ended,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(_)) | Poll::Pending => {}
+            }
+        }
+        Poll::Ready(Ok(count))
+    }
+
     /// Hands over what is here. Ready when nothing is left.
     fn deliver<B: Side>(&mut self, context: &mut Context<'_>, to: &mut B) -> Result<Poll<()>, Failed> {
         while !self.buffer.is_empty() {
-            match Pin::new(&mut *to).poll_write(context, self.buffer.filled()) {
+            let written = match to.plain() {
+                Some(to) if self.stage == Stage::Ended => poll_write_last(to, context, self.buffer.filled()),
+                _ => Pin::new(&mut *to).poll_write(context, self.buffer.filled()),
+            };
+            match written {
                 Poll::Ready(Ok(count)) if count > 0 => {
                     self.buffer.consume(count);
                     self.moved += count as u64;
@@ -246,7 +285,7 @@ impl Direction {
 
     fn give_pipe(&mut self, worker: &Worker) {
         if let Some(pipe) = self.pipe.take() {
-            worker.pipes.give(pipe);
+            worker.pipes.give(&pipe);
         }
     }
 

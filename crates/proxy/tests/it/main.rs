@@ -34,6 +34,7 @@ mod paths;
 mod pooling;
 mod retries;
 mod routing;
+mod secured_streams;
 mod sessions;
 mod slow;
 mod smuggling;

@@ -1,7 +1,6 @@
 //! Connections that are routed as a whole: both directions, each with its own end; weights, failures and time limits.
 
 use std::{
-    io,
     net::{Ipv4Addr, SocketAddr},
     time::Duration,
 };
@@ -15,7 +14,7 @@ use tokio::{
 use crate::support::{
     Plan, Running,
     gateway::{RuleChanges, counts, rule, split},
-    plain::{Plain, dial, expect, rest},
+    plain::{Plain, assert_refused, assert_reset, dial, expect, rest},
     running::{free_port, here},
     soon, to, until,
 };
@@ -28,20 +27,6 @@ fn tcp(port: u16, rule: Rule) -> Plan {
 fn refusals(running: &Running) -> Vec<(&'static str, u64)> {
     let refused = running.proxy.metrics().refused_streams;
     refused.iter().map(|count| (count.reason, count.count)).collect()
-}
-
-/// Connects to where every connection is reset, which may happen before the client knows that it is connected.
-async fn assert_refused(port: u16) {
-    match soon("a connection", TcpStream::connect(here(port))).await {
-        Ok(mut stream) => assert_reset(&mut stream).await,
-        Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}"),
-    }
-}
-
-/// A connection that is refused is reset, and does not merely end.
-async fn assert_reset(stream: &mut TcpStream) {
-    let error = rest(stream).await.unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
 }
 
 #[tokio::test]
@@ -171,7 +156,7 @@ async fn a_connection_that_leads_nowhere_is_reset_and_counted() {
         .whole("", to("gone"));
     let running = Running::serving(plan).await;
     for port in ports {
-        assert_refused(port).await;
+        assert_refused(here(port)).await;
     }
     let mut expected = [
         ("connect_failed", 1),
@@ -205,6 +190,24 @@ async fn what_breaks_on_one_side_breaks_on_the_other() {
     client.set_zero_linger().unwrap();
     drop(client);
     assert_reset(&mut served).await;
+}
+
+#[tokio::test]
+async fn an_early_answer_reaches_a_client_that_is_still_sending() {
+    let mut backend = Plain::manual().await;
+    let port = free_port();
+    let _running = Running::serving(tcp(port, to("b")).tcp_cluster("b", &[backend.address])).await;
+    let client = dial(here(port)).await;
+    let mut served = backend.accept().await;
+    let (mut reader, mut writer) = client.into_split();
+    let sending = tokio::spawn(async move { while writer.write_all(&[b'x'; 8192]).await.is_ok() {} });
+    soon("some bytes", served.read_exact(&mut vec![0; 1_000_000]))
+        .await
+        .unwrap();
+    served.write_all(b"enough").await.unwrap();
+    drop(served);
+    expect(&mut reader, b"enough").await;
+    soon("the client cannot send any more", sending).await.unwrap();
 }
 
 #[tokio::test]

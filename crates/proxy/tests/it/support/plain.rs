@@ -1,6 +1,9 @@
 //! Backends that speak no protocol in particular: they hand their connections to the test, or say who they are.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -88,7 +91,21 @@ pub(crate) async fn expect(stream: &mut (impl AsyncReadExt + Unpin), expected: &
 }
 
 /// Reads to the end.
-pub(crate) async fn rest(stream: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<Vec<u8>> {
+pub(crate) async fn rest(stream: &mut (impl AsyncReadExt + Unpin)) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     soon("the end", stream.read_to_end(&mut bytes)).await.map(|_| bytes)
+}
+
+/// Connects to where every connection is reset, which may happen before the client knows that it is connected.
+pub(crate) async fn assert_refused(address: SocketAddr) {
+    match soon("a connection", TcpStream::connect(address)).await {
+        Ok(mut stream) => assert_reset(&mut stream).await,
+        Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}"),
+    }
+}
+
+/// A connection that is refused is reset, and does not merely end.
+pub(crate) async fn assert_reset(stream: &mut TcpStream) {
+    let error = rest(stream).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
 }
