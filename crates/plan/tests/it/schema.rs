@@ -4,6 +4,8 @@
 //! in what data planes do or in what the object shows. A field that a new version of the API adds fails this test until it
 //! is in an example, and planned.
 
+mod gateway;
+
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use gatewright_api::{
@@ -95,13 +97,23 @@ fn every_field_of_a_backend_tls_policy_makes_a_difference() {
 }
 
 fn every_field_makes_a_difference(kind: Kind, definition: &Value, examples: &[Value], least: usize) {
+    every_field_matters(kind, definition, examples, least, |spec| plan(kind, spec));
+}
+
+fn every_field_matters(
+    kind: Kind,
+    definition: &Value,
+    examples: &[Value],
+    least: usize,
+    plan: impl Fn(&Value) -> String,
+) {
     let schema = definition
         .pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec")
         .unwrap();
     let mut fields = BTreeMap::new();
     leaves(schema, String::new(), &mut fields);
     assert!(fields.len() >= least, "{} has only {} fields", kind, fields.len());
-    let plans: Vec<String> = examples.iter().map(|spec| plan(kind, spec)).collect();
+    let plans: Vec<String> = examples.iter().map(&plan).collect();
     let mut wrong = Vec::new();
     for (field, schema) in fields {
         let mut found = false;
@@ -112,7 +124,7 @@ fn every_field_makes_a_difference(kind: Kind, definition: &Value, examples: &[Va
                 let mut changed = example.clone();
                 let value = changed.pointer_mut(&place).unwrap();
                 *value = another(value, schema);
-                matters |= plan(kind, &changed) != *before;
+                matters |= plan(&changed) != *before;
             }
         }
         if !found {
@@ -234,15 +246,25 @@ fn plan(kind: Kind, spec: &Value) -> String {
     for (kind, value) in objects {
         world.apply(&Object::from_value(kind, value).unwrap());
     }
-    let mut planner = Planner::new(PlanSettings::default());
-    planner.update(&world, &world.everything());
+    shown(&world, PlanSettings::default())
+}
+
+/// Everything that is planned, as text.
+fn shown(world: &World, settings: PlanSettings) -> String {
+    let mut planner = Planner::new(settings);
+    planner.update(world, &world.everything());
     let ir: Vec<_> = planner.gateways().values().collect();
     let statuses = planner.statuses().into_iter().map(|(key, status)| {
         let shown = render(&status, "gatewright.dev/gateway-controller", &Stamps::default());
         format!("{key:?} {shown}")
     });
     let statuses: Vec<String> = statuses.collect();
-    format!("{}{}", serde_saphyr::to_string(&ir).unwrap(), statuses.join("\n"))
+    let owned: Vec<Value> = planner.owned().filter_map(|(_, owned)| owned.to_value()).collect();
+    format!(
+        "{}{}{owned:?}",
+        serde_saphyr::to_string(&ir).unwrap(),
+        statuses.join("\n")
+    )
 }
 
 fn spec(rule: &Value) -> Value {
