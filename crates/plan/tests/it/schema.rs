@@ -1,12 +1,16 @@
-//! No field of a route is ignored in silence: whatever it says is obeyed, or refused with a condition.
+//! No field of what is planned is ignored in silence: whatever it says is obeyed, or refused with a condition.
 //!
 //! Every field of the schemas is found in an example below and given another value; the plan must then be another one, be it
-//! in what data planes do or in what the route shows. A field that a new version of the API adds fails this test until it
+//! in what data planes do or in what the object shows. A field that a new version of the API adds fails this test until it
 //! is in an example, and planned.
 
-use std::collections::BTreeMap;
+mod gateway;
 
-use gatewright_api::{CustomResourceExt, GrpcRoute, HttpRoute, Kind, Object};
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use gatewright_api::{
+    BackendTlsPolicy, CustomResourceExt, GrpcRoute, HttpRoute, Kind, ListenerSet, Object, TcpRoute, TlsRoute, UdpRoute,
+};
 use gatewright_plan::{PlanSettings, Planner};
 use gatewright_world::{
     World,
@@ -17,24 +21,99 @@ use serde_json::{Value, json};
 #[test]
 fn every_field_of_an_http_route_makes_a_difference() {
     let schema = serde_json::to_value(HttpRoute::crd()).unwrap();
-    every_field_makes_a_difference(Kind::HttpRoute, &schema, &http_rules());
+    let examples: Vec<Value> = http_rules().iter().map(spec).collect();
+    every_field_makes_a_difference(Kind::HttpRoute, &schema, &examples, 40);
 }
 
 #[test]
 fn every_field_of_a_grpc_route_makes_a_difference() {
     let schema = serde_json::to_value(GrpcRoute::crd()).unwrap();
-    every_field_makes_a_difference(Kind::GrpcRoute, &schema, &grpc_rules());
+    let examples: Vec<Value> = grpc_rules().iter().map(spec).collect();
+    every_field_makes_a_difference(Kind::GrpcRoute, &schema, &examples, 40);
 }
 
-fn every_field_makes_a_difference(kind: Kind, definition: &Value, rules: &[Value]) {
+#[test]
+fn every_field_of_a_route_of_connections_or_datagrams_makes_a_difference() {
+    let rule = json!({"name": "one", "backendRefs": [with(backend("web"), &json!({"weight": 1}))]});
+    let tls = spec(&rule);
+    let mut other = tls.clone();
+    other.as_object_mut().unwrap().remove("hostnames");
+    let schema = |definition| serde_json::to_value(definition).unwrap();
+    every_field_makes_a_difference(Kind::TlsRoute, &schema(TlsRoute::crd()), &[tls], 14);
+    every_field_makes_a_difference(
+        Kind::TcpRoute,
+        &schema(TcpRoute::crd()),
+        std::slice::from_ref(&other),
+        13,
+    );
+    every_field_makes_a_difference(Kind::UdpRoute, &schema(UdpRoute::crd()), &[other], 13);
+}
+
+#[test]
+fn every_field_of_a_listener_set_makes_a_difference() {
+    let selector = json!({
+        "matchLabels": {"team": "red"},
+        "matchExpressions": [{"key": "team", "operator": "In", "values": ["red"]}],
+    });
+    let kinds = json!([{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute"}]);
+    let plain = json!({
+        "name": "l", "port": 81, "protocol": "HTTP", "hostname": "a.example.com",
+        "allowedRoutes": {"kinds": kinds, "namespaces": {"from": "Selector", "selector": selector}},
+    });
+    let reference = json!({"group": "", "kind": "Secret", "namespace": "a", "name": "s"});
+    let secure = |mode: &str, options: Value| {
+        let tls = json!({"mode": mode, "certificateRefs": [reference], "options": options});
+        json!({"name": "m", "port": 443, "protocol": "TLS", "tls": tls})
+    };
+    let parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "namespace": "a", "name": "front"});
+    let mut narrow = plain.clone();
+    narrow["allowedRoutes"]["namespaces"]["selector"] = json!({"matchLabels": {"team": "blue"}});
+    let listeners = [
+        json!([plain]),
+        json!([narrow]),
+        json!([secure("Terminate", json!({}))]),
+        json!([secure("Passthrough", json!({"example.com/own": "x"}))]),
+    ];
+    let examples = listeners.map(|listeners| json!({"parentRef": parent, "listeners": listeners}));
+    let schema = serde_json::to_value(ListenerSet::crd()).unwrap();
+    every_field_makes_a_difference(Kind::ListenerSet, &schema, &examples, 19);
+}
+
+#[test]
+fn every_field_of_a_backend_tls_policy_makes_a_difference() {
+    let targets = json!([{"group": "", "kind": "Service", "name": "web", "sectionName": "one"}]);
+    let names = json!([{"type": "URI", "uri": "spiffe://a"}, {"type": "Hostname", "hostname": "b.com"}]);
+    let system = json!({"hostname": "a.com", "wellKnownCACertificates": "System", "subjectAltNames": names});
+    let given = json!({"hostname": "a.com", "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "ca"}]});
+    let examples = [system, given].map(|validation| {
+        let options = json!({"example.com/own": "x"});
+        [
+            json!({"targetRefs": targets, "validation": validation}),
+            json!({"targetRefs": targets, "validation": validation, "options": options}),
+        ]
+    });
+    let schema = serde_json::to_value(BackendTlsPolicy::crd()).unwrap();
+    every_field_makes_a_difference(Kind::BackendTlsPolicy, &schema, examples.as_flattened(), 12);
+}
+
+fn every_field_makes_a_difference(kind: Kind, definition: &Value, examples: &[Value], least: usize) {
+    every_field_matters(kind, definition, examples, least, |spec| plan(kind, spec));
+}
+
+fn every_field_matters(
+    kind: Kind,
+    definition: &Value,
+    examples: &[Value],
+    least: usize,
+    plan: impl Fn(&Value) -> String,
+) {
     let schema = definition
         .pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec")
         .unwrap();
     let mut fields = BTreeMap::new();
     leaves(schema, String::new(), &mut fields);
-    assert!(fields.len() > 40, "{} has only {} fields", kind, fields.len());
-    let examples: Vec<Value> = rules.iter().map(spec).collect();
-    let plans: Vec<String> = examples.iter().map(|spec| plan(kind, spec)).collect();
+    assert!(fields.len() >= least, "{} has only {} fields", kind, fields.len());
+    let plans: Vec<String> = examples.iter().map(&plan).collect();
     let mut wrong = Vec::new();
     for (field, schema) in fields {
         let mut found = false;
@@ -45,7 +124,7 @@ fn every_field_makes_a_difference(kind: Kind, definition: &Value, rules: &[Value
                 let mut changed = example.clone();
                 let value = changed.pointer_mut(&place).unwrap();
                 *value = another(value, schema);
-                matters |= plan(kind, &changed) != *before;
+                matters |= plan(&changed) != *before;
             }
         }
         if !found {
@@ -99,16 +178,35 @@ fn another(value: &Value, schema: &Value) -> Value {
         // A time stays a time; another text is just longer.
         Value::String(text) if text.ends_with('s') && text.starts_with(char::is_numeric) => json!(format!("1{text}")),
         Value::String(text) => json!(format!("{text}x")),
+        // A map of texts gets one more, at its beginning.
+        Value::Object(texts) => {
+            let mut texts = texts.clone();
+            texts.insert("a.example.com/a".to_owned(), json!("x"));
+            Value::Object(texts)
+        }
         other => panic!("{other} is no value"),
     }
 }
 
+static AUTHORITY: LazyLock<String> = LazyLock::new(|| {
+    let made = rcgen::generate_simple_self_signed(vec!["authority".to_owned()]).unwrap();
+    made.cert.pem()
+});
+
 fn plan(kind: Kind, spec: &Value) -> String {
     let mut world = World::default();
-    let listeners = json!([{"name": "http", "port": 80, "protocol": "HTTP"}]);
+    let (protocol, tls) = match kind {
+        Kind::TlsRoute => ("TLS", json!({"mode": "Passthrough"})),
+        Kind::TcpRoute => ("TCP", Value::Null),
+        Kind::UdpRoute => ("UDP", Value::Null),
+        _ => ("HTTP", Value::Null),
+    };
+    let transport = if kind == Kind::UdpRoute { "UDP" } else { "TCP" };
+    let listeners = json!([{"name": "http", "port": 80, "protocol": protocol, "tls": tls}]);
     let gateway = |name: &str, scope: &str| {
         json!({"metadata": {"namespace": "a", "name": name}, "spec": {
-            "gatewayClassName": "c", "listeners": listeners, "defaultScope": scope}})
+            "gatewayClassName": "c", "listeners": listeners, "defaultScope": scope,
+            "allowedListeners": {"namespaces": {"from": "All"}}}})
     };
     let mut objects = vec![
         (
@@ -120,24 +218,53 @@ fn plan(kind: Kind, spec: &Value) -> String {
         (kind, json!({"metadata": {"namespace": "a", "name": "r"}, "spec": spec})),
     ];
     for name in ["web", "copy", "guard"] {
-        let ports = json!([{"name": "one", "port": 80}, {"name": "two", "port": 81}]);
+        let ports = json!([
+            {"name": "one", "port": 80, "protocol": transport}, {"name": "two", "port": 81, "protocol": transport},
+        ]);
         objects.push((
             Kind::Service,
             json!({"metadata": {"namespace": "a", "name": name}, "spec": {"ports": ports}}),
         ));
     }
+    if matches!(kind, Kind::ListenerSet | Kind::BackendTlsPolicy) {
+        // Whatever a set or a policy changes shows on a route.
+        let parents = json!([{"name": "front"}, {"kind": "ListenerSet", "name": "r"}]);
+        let spec = json!({"parentRefs": parents, "rules": [{"backendRefs": [backend("web")]}]});
+        objects.push((
+            Kind::HttpRoute,
+            json!({"metadata": {"namespace": "a", "name": "route"}, "spec": spec}),
+        ));
+        objects.push((
+            Kind::Namespace,
+            json!({"metadata": {"name": "a", "labels": {"team": "red"}}}),
+        ));
+        objects.push((
+            Kind::ConfigMap,
+            json!({"metadata": {"namespace": "a", "name": "ca"}, "data": {"ca.crt": *AUTHORITY}}),
+        ));
+    }
     for (kind, value) in objects {
         world.apply(&Object::from_value(kind, value).unwrap());
     }
-    let mut planner = Planner::new(PlanSettings::default());
-    planner.update(&world, &world.everything());
+    shown(&world, PlanSettings::default())
+}
+
+/// Everything that is planned, as text.
+fn shown(world: &World, settings: PlanSettings) -> String {
+    let mut planner = Planner::new(settings);
+    planner.update(world, &world.everything());
     let ir: Vec<_> = planner.gateways().values().collect();
     let statuses = planner.statuses().into_iter().map(|(key, status)| {
         let shown = render(&status, "gatewright.dev/gateway-controller", &Stamps::default());
         format!("{key:?} {shown}")
     });
     let statuses: Vec<String> = statuses.collect();
-    format!("{}{}", serde_saphyr::to_string(&ir).unwrap(), statuses.join("\n"))
+    let owned: Vec<Value> = planner.owned().filter_map(|(_, owned)| owned.to_value()).collect();
+    format!(
+        "{}{}{owned:?}",
+        serde_saphyr::to_string(&ir).unwrap(),
+        statuses.join("\n")
+    )
 }
 
 fn spec(rule: &Value) -> Value {
