@@ -78,9 +78,12 @@ fn requests(out: &mut Exposition, proxy: &Metrics) {
     }
 }
 
+/// Reads one number of what was counted.
+type Value<T> = fn(&T) -> u64;
+
 /// What was routed as a whole.
 fn streams(out: &mut Exposition, proxy: &Metrics) {
-    let values: [(_, fn(&StreamTraffic) -> u64); 4] = [
+    let values: [(_, Value<StreamTraffic>); 4] = [
         (&family::STREAMS, |traffic| traffic.open),
         (&family::STREAMS_OPENED, |traffic| traffic.opened),
         (&family::STREAM_RECEIVED_BYTES, |traffic| traffic.received_bytes),
@@ -106,7 +109,7 @@ fn connections(out: &mut Exposition, proxy: &Metrics) {
         Transport::Tcp => bind.address.to_string(),
         Transport::Udp => format!("{}/udp", bind.address),
     };
-    let values: [(_, fn(&BindConnections) -> u64); 3] = [
+    let values: [(_, Value<BindConnections>); 3] = [
         (&family::CONNECTIONS, |bind| bind.open),
         (&family::CONNECTIONS_ACCEPTED, |bind| bind.accepted),
         (&family::CONNECTIONS_REFUSED, |bind| bind.refused),

@@ -42,9 +42,6 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         Reason::NoValidCACertificate => "mend what ResolvedRefs names; until then nobody gets through",
         Reason::InvalidCACertificateRef => "declare a ConfigMap with certificates in PEM under ca.crt",
         Reason::InvalidCACertificateKind => "put the certificates into a ConfigMap and refer to that",
-        Reason::InvalidClientCertificateRef => {
-            "declare a Secret of type kubernetes.io/tls with a tls.crt and a tls.key that fit together"
-        }
         Reason::NotAllowed => "widen allowedListeners of the Gateway",
         Reason::ParentNotAccepted => "mend what the conditions of the Gateway name",
         Reason::Pending => "wait a moment; if it stays, look into the log",
@@ -70,7 +67,7 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
             "use HTTP, HTTPS, TLS, TCP or UDP on listeners; http, https, kubernetes.io/h2c, ws or wss as appProtocol of Services"
         }
         Reason::InvalidRouteKinds => "name only kinds that the message lists in allowedRoutes.kinds, or leave it out",
-        Reason::InvalidCertificateRef => {
+        Reason::InvalidCertificateRef | Reason::InvalidClientCertificateRef => {
             "declare a Secret of type kubernetes.io/tls with a tls.crt and a tls.key that fit together"
         }
         Reason::RefNotPermitted => "declare a ReferenceGrant in the namespace that is referred to",

@@ -230,7 +230,7 @@ impl Spine {
     fn publish(&mut self, is_first: bool) {
         self.view.objects.clone_from(self.board.objects());
         self.view.gateways.clone_from(self.planner.gateways());
-        self.view.counts = self.world.counts().to_vec();
+        self.view.counts = self.world.counts();
         self.shared.store(Arc::new(self.view.clone()));
         if is_first {
             report::loaded(&self.view);

@@ -49,8 +49,15 @@ spec:
     let routes = [("HTTPRoute", "http"), ("TCPRoute", "tcp"), ("UDPRoute", "udp")];
     for ((kind, name), port) in routes.into_iter().zip([backends.0, backends.1, backends.2]) {
         let protocol = if name == "udp" { "UDP" } else { "TCP" };
-        text += &format!(
-            "---
+        text += &routed((kind, name), protocol, port);
+    }
+    text
+}
+
+/// A route into namespace `b`, and what it leads to.
+fn routed((kind, name): (&str, &str), protocol: &str, port: u16) -> String {
+    format!(
+        "---
 apiVersion: gateway.networking.k8s.io/v1
 kind: {kind}
 metadata: {{name: {name}, namespace: a}}
@@ -70,18 +77,14 @@ addressType: IPv4
 ports: [{{port: {port}, protocol: {protocol}}}]
 endpoints: [{{addresses: [127.0.0.1]}}]
 "
-        );
-    }
-    text
+    )
 }
 
 /// Leave to refer to what is in namespace `b`, in either version of the kind.
 fn grant(version: &str) -> String {
     let from = ["HTTPRoute", "TCPRoute", "UDPRoute", "Gateway"];
-    let from: String = from
-        .iter()
-        .map(|kind| format!("  - {{group: gateway.networking.k8s.io, kind: {kind}, namespace: a}}\n"))
-        .collect();
+    let from = from.map(|kind| format!("  - {{group: gateway.networking.k8s.io, kind: {kind}, namespace: a}}\n"));
+    let from = from.concat();
     format!(
         "apiVersion: gateway.networking.k8s.io/{version}
 kind: ReferenceGrant

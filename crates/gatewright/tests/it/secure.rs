@@ -85,7 +85,8 @@ stringData:
 
 /// A text as the lines of a block in YAML.
 pub(crate) fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}\n")).collect()
+    let lines: Vec<String> = text.lines().map(|line| format!("    {line}\n")).collect();
+    lines.concat()
 }
 
 /// A client.

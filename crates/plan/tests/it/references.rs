@@ -32,7 +32,15 @@ fn fields() -> Vec<Field> {
             object,
         });
     };
-    let (service, secret, map) = (Kind::Service, Kind::Secret, Kind::ConfigMap);
+    add_routes(&mut add);
+    add_gateways(&mut add);
+    fields
+}
+
+type Add<'a> = &'a mut dyn FnMut(Kind, Kind, &'static str, fn(Value) -> Value);
+
+fn add_routes(add: Add<'_>) {
+    let service = Kind::Service;
     let http = Kind::HttpRoute;
     add(http, service, "backendRefs[0]", |to| {
         route("HTTPRoute", "http", json!({"backendRefs": [to]}))
@@ -101,6 +109,10 @@ fn fields() -> Vec<Field> {
     add(Kind::UdpRoute, service, "backendRefs[1]", |to| {
         route("UDPRoute", "datagrams", json!({"backendRefs": [own(), to]}))
     });
+}
+
+fn add_gateways(add: Add<'_>) {
+    let (secret, map) = (Kind::Secret, Kind::ConfigMap);
     let gateway = Kind::Gateway;
     add(gateway, secret, "certificateRefs[0]", |to| {
         self::gateway(json!([tls_listener("HTTPS", json!([to]))]), json!({}))
@@ -141,7 +153,6 @@ fn fields() -> Vec<Field> {
     add(Kind::ListenerSet, secret, "certificateRefs[1]", |to| {
         set(json!([{"name": "own"}, to]))
     });
-    fields
 }
 
 fn own() -> Value {
