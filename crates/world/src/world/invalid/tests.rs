@@ -1,7 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{ConfigStanding, Key, object::RouteKey};
+use crate::{
+    ConfigStanding, Key,
+    object::{RouteKey, RouteKind},
+};
 
 fn object(kind: Kind, value: Value) -> Object {
     Object::from_value(kind, value).unwrap()
