@@ -370,6 +370,28 @@ fn a_set_that_moves_takes_its_routes_along_and_one_that_goes_leaves_them_danglin
 }
 
 #[test]
+fn sets_that_change_places_in_the_order_keep_their_own_routes() {
+    let mut stage = stage();
+    for (day, name) in [(1, "one"), (2, "two")] {
+        stage.set(day, &format!("a/{name}"), "a/front", json!([listener("l", "HTTP", 81)]));
+    }
+    stage.service("a/web", json!([{"port": 80}]));
+    stage.apply(
+        Kind::HttpRoute,
+        "a/r",
+        route(json!({"kind": "ListenerSet", "name": "two"})),
+    );
+    assert!(stage.entries("a/front", "ListenerSet/a/one/l").is_empty());
+    stage.set(3, "a/one", "a/front", json!([listener("l", "HTTP", 81)]));
+    assert_eq!(
+        stage.entries("a/front", "ListenerSet/a/two/l"),
+        ["* HTTPRoute/a/r a/web:80=1"],
+        "it is the older one now"
+    );
+    assert_eq!(stage.attached(Kind::ListenerSet, "a/one", "l"), 0);
+}
+
+#[test]
 fn a_set_of_a_gateway_that_is_not_accepted_says_so() {
     let mut stage = Stage::new();
     let odd = json!({"addresses": [{"type": "Hostname", "value": "x"}]});

@@ -35,6 +35,15 @@ pub(super) fn base() -> Vec<Edit> {
     for namespace in NAMESPACES {
         edits.push(secret_of(namespace, "good", 0));
         edits.push(authorities_of(namespace, Some(0)));
+        let target = json!({"group": "", "kind": "Service", "name": "api"});
+        let authority = json!({"group": "", "kind": "ConfigMap", "name": "ca"});
+        edits.push(Edit::Apply(
+            Kind::BackendTlsPolicy,
+            json!({
+                "metadata": {"namespace": namespace, "name": "p0", "generation": 1},
+                "spec": {"targetRefs": [target], "validation": {"hostname": "x.com", "caCertificateRefs": [authority]}},
+            }),
+        ));
     }
     edits
 }
