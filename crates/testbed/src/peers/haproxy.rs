@@ -61,17 +61,21 @@ pub struct Passthrough {
     pub backend: Streams,
 }
 
-/// Bytes need not be copied where the kernel can move them; HAProxy does that when asked.
+/// Bytes need not be copied where the kernel can move them. HAProxy does that when asked; `splice-auto` would leave it to a guess, which is
+/// no here. Pipes are as large as ours.
 const STREAMS: &str = "\
 global
     nbthread 1
     maxconn 4096
+    maxpipes 1024
+    tune.pipesize 262144
 defaults
     mode tcp
     timeout connect 5s
     timeout client 60s
     timeout server 60s
-    option splice-auto
+    option splice-request
+    option splice-response
 ";
 
 impl fmt::Display for Tcp {

@@ -310,7 +310,7 @@ const METHOD: &str = "
   proxy; the latency of a request that waits for an earlier answer counts from when it was due.
 - **Connections** are made by a generator of our own to a backend of our own, which sends by itself: 256 KiB at a time without end, or 32 bytes and
   the end. The client's first message of TLS is a real one with a post-quantum key share, 1.5 KB long; nobody answers it, since a proxy that passes it
-  on does not see that. HAProxy is told to let the kernel move bytes (`option splice-auto`).
+  on does not see that. HAProxy is told to let the kernel move bytes in both directions, through pipes as large as ours.
 - **TLS** is 1.3 with AES-128-GCM, X25519 and an ECDSA certificate on P-256, over HTTP/1.1; nothing is resumed. Large answers are files of 8 MiB, which
   nginx may not put on its disk on the way.
 - **A changed route** is timed from the declared object to the finished plan, 200 changes per round, spread over all routes.

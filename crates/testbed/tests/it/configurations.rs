@@ -119,7 +119,8 @@ fn haproxy_passes_connections_on_without_copying_and_by_the_same_rules() {
         for expected in [
             "nbthread 1",
             "mode tcp",
-            "option splice-auto",
+            "option splice-request",
+            "option splice-response",
             "server one 127.0.0.1:9001",
         ]
         .iter()
