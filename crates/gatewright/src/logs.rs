@@ -95,8 +95,9 @@ impl LogControl {
     }
 }
 
-/// What these say of failing requests, those who made the requests say better.
-const NOISE: &str = "kube_client=off,kube_runtime=off,hyper_util=off,tower=off";
+/// What these say of failing requests, those who made the requests say better; and whoever scans a port must not fill the log
+/// with his handshakes.
+const NOISE: &str = "kube_client=off,kube_runtime=off,hyper_util=off,tower=off,rustls=error";
 
 fn parse_level(text: &str) -> Result<String, String> {
     parse_filter(text).map(|_| text.to_owned())
