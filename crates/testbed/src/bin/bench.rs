@@ -171,7 +171,9 @@ fn main() -> anyhow::Result<()> {
             let programs = if part == Part::Plan {
                 None
             } else {
-                Some(Programs::set_up(cli.gatewright)?)
+                // Pods run elsewhere: a path that counts from here would lead them nowhere.
+                let program = cli.gatewright.as_deref().map(Path::canonicalize).transpose()?;
+                Some(Programs::set_up(program)?)
             };
             measure(&part, programs.as_ref(), effort, cli.write_docs)
         }
