@@ -2,7 +2,12 @@
 //!
 //! Progress goes to stderr, the table to stdout, the figures to `target/bench/results.json`.
 
-use std::{io::Write, net::SocketAddrV4, path::PathBuf, time::Duration};
+use std::{
+    io::Write,
+    net::SocketAddrV4,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::ensure;
 use clap::{Parser, Subcommand};
