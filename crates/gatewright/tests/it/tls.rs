@@ -89,6 +89,7 @@ spec:
   listeners:
   - {{name: passed, protocol: TLS, port: {tls}, hostname: passed.test, tls: {{mode: Passthrough}}}}
   - {{name: ended, protocol: TLS, port: {tls}, hostname: ended.test, tls: {{certificateRefs: [{{name: ended}}]}}}}
+  - {{name: again, protocol: TLS, port: {tls}, hostname: again.test, tls: {{certificateRefs: [{{name: again}}]}}}}
   - {{name: https, protocol: HTTPS, port: {https}, hostname: web.test, tls: {{certificateRefs: [{{name: web}}]}}}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
@@ -115,6 +116,14 @@ spec:
   rules: [{{backendRefs: [{{name: lines, port: 80}}]}}]
 ---
 apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {{name: again}}
+spec:
+  parentRefs: [{{name: edge}}]
+  hostnames: [again.test]
+  rules: [{{backendRefs: [{{name: lines-tls, port: 80}}]}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {{name: web}}
 spec:
@@ -125,7 +134,10 @@ spec:
     text += &service("lines", backends.lines.addresses.plain, "");
     text += &service("lines-tls", backends.lines.addresses.tls.unwrap(), "");
     text += &service("web", backends.web.addresses.tls.unwrap(), ", appProtocol: https");
-    for name in ["ended", "web", "gateway"] {
+    // What is passed on is TLS already; what was ended here is put into TLS again.
+    text += "---\n";
+    text += &policy("lines-tls", "passed.test");
+    for name in ["ended", "again", "web", "gateway"] {
         text += &authority.sign(&format!("{name}.test")).secret("default", name);
     }
     text
@@ -136,13 +148,13 @@ fn authorities(name: &str, authority: &Authority) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  ca.crt: |\n{certificates}")
 }
 
-fn policy(hostname: &str) -> String {
+fn policy(service: &str, hostname: &str) -> String {
     format!(
         "apiVersion: gateway.networking.k8s.io/v1
 kind: BackendTLSPolicy
-metadata: {{name: web}}
+metadata: {{name: {service}}}
 spec:
-  targetRefs: [{{group: \"\", kind: Service, name: web}}]
+  targetRefs: [{{group: \"\", kind: Service, name: {service}}}]
   validation:
     hostname: {hostname}
     caCertificateRefs: [{{group: \"\", kind: ConfigMap, name: backends}}]
@@ -163,13 +175,13 @@ fn tls_is_passed_on_ended_asked_of_clients_and_spoken_to_backends() {
         ("objects.yaml", &objects(&ports, &backends, &authority)),
         ("clients.yaml", &authorities("clients", &authority)),
         ("backends.yaml", &authorities("backends", &authority)),
-        ("policy.yaml", &policy("backend.test")),
+        ("policy.yaml", &policy("web", "backend.test")),
     ]);
     let _process = Process::serve(parent.path(), FOLDER);
     let stranger = authority.client(None);
 
     // One port, told apart by name: who ends TLS is seen by the backend.
-    for (name, is_tls) in [("passed.test", "true"), ("ended.test", "false")] {
+    for (name, is_tls) in [("passed.test", "true"), ("ended.test", "false"), ("again.test", "true")] {
         let banner = "Gateway API Test TCP Server\n";
         let most = (banner.len() + is_tls.len()) as u64;
         let answer = stranger.ask(ports.tls, name, "IS_TLS\n", most);
@@ -192,11 +204,11 @@ fn tls_is_passed_on_ended_asked_of_clients_and_spoken_to_backends() {
     assert!(echoed["tls"]["peerCertificates"][0].is_string(), "{echoed}");
 
     // What the policy asks for and cannot be had is refused, and nothing is sent in clear text meanwhile.
-    save(parent.path(), "policy.yaml", &policy("other.test"));
+    save(parent.path(), "policy.yaml", &policy("web", "other.test"));
     wait_for("another name is refused", || {
         (get(http, "/").status == 502).then_some(())
     });
-    save(parent.path(), "policy.yaml", &policy("backend.test"));
+    save(parent.path(), "policy.yaml", &policy("web", "backend.test"));
     wait_for("the right name is served", || {
         (get(http, "/").status == 200).then_some(())
     });

@@ -14,7 +14,7 @@ use h2::{
     RecvStream,
     server::{Builder, Connection, SendResponse},
 };
-use http::Request;
+use http::{HeaderMap, Request, header};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     forward::{
-        Asker, CLIENT_GONE, Client, Decision, Ending, Forward, Job, LocalAnswer, Report, Traffic, count, decide,
+        Asker, CLIENT_GONE, Client, Decision, Ending, Fill, Forward, Job, LocalAnswer, Report, Traffic, count, decide,
         forward,
     },
     worker::Worker,
@@ -204,6 +204,10 @@ impl Stream {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let mut stream = ServerStream::new(body, respond, parts.method == http::Method::HEAD);
+        // It is said to be empty and is not over: what may still come would make it malformed, and no backend must have it then.
+        if !stream.receiving.is_empty() && is_said_to_be_empty(&parts.headers) && !self.ends(&mut stream).await {
+            return stream.abort(h2::Reason::PROTOCOL_ERROR);
+        }
         let mut head = self.client.worker.stock.take_text();
         let mut decision = self.decide(&parts, &stream, &mut head);
         drop(parts);
@@ -223,6 +227,15 @@ impl Stream {
             Decision::Ask(_) => stream.abort(h2::Reason::INTERNAL_ERROR),
         }
         self.client.worker.stock.give_text(head);
+    }
+
+    /// Waits for the end of a request; tells whether it came before anything else.
+    async fn ends(&self, stream: &mut ServerStream) -> bool {
+        let patience = self.client.bound.bind.current().table.settings().header_timeout;
+        let deadline = self.client.worker.deadline();
+        deadline.set(Instant::now(), patience);
+        let next = poll_fn(|context| stream.receiving.poll_fill(context));
+        matches!(deadline.guard(next).await, Some(Ok(Fill::End)))
     }
 
     fn decide(&self, parts: &http::request::Parts, stream: &ServerStream, head: &mut Vec<u8>) -> Decision {
@@ -282,6 +295,11 @@ impl Stream {
             }
         }
     }
+}
+
+fn is_said_to_be_empty(fields: &HeaderMap) -> bool {
+    let length = fields.get(header::CONTENT_LENGTH);
+    length.is_some_and(|length| length.as_bytes().iter().all(|digit| *digit == b'0'))
 }
 
 fn reply(worker: &Worker, stream: &mut ServerStream, answer: &LocalAnswer, started: Instant) {

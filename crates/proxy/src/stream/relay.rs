@@ -68,6 +68,8 @@ struct Direction {
     /// Whether much moved the last time.
     is_bulk: bool,
     needs_flush: bool,
+    /// Whether the sender broke after its last bytes, which still have to go.
+    has_failed: bool,
 }
 
 /// Carries bytes until both sides have ended, one breaks, or nothing has moved for too long.
@@ -161,6 +163,9 @@ impl Direction {
             if self.deliver(context, to)?.is_pending() {
                 return Ok(Poll::Pending);
             }
+            if self.has_failed {
+                return Err(Failed::Read);
+            }
             if self.moved - before >= MOST_AT_ONCE {
                 context.waker().wake_by_ref();
                 return Ok(Poll::Pending);
@@ -217,8 +222,9 @@ impl Direction {
         if count > 0 && is_to_plain && self.buffer.make_room() && from.has_ended(context) {
             match self.buffer.poll_read(context, from, &worker.stock) {
                 Poll::Ready(Ok(0)) => self.stage = Stage::Ended,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(_)) | Poll::Pending => {}
+                // A backend that has answered early and closes on what it did not read resets the connection.
+                Poll::Ready(Err(error)) if error.kind() != io::ErrorKind::Interrupted => self.has_failed = true,
+                Poll::Ready(_) | Poll::Pending => {}
             }
         }
         Poll::Ready(Ok(count))
