@@ -20,6 +20,9 @@ use crate::kube::{
 /// In which version of Gateway API a definition was published.
 const BUNDLE_VERSION: &str = "gateway.networking.k8s.io/bundle-version";
 
+/// So many refusals in a row, some seconds apart, are believed.
+const MOST_REFUSALS: u32 = 3;
+
 /// Counts up whenever the definition of a kind we read may have changed, and tells the versions of those of Gateway API.
 pub(super) async fn follow(client: Client, changed: watch::Sender<u64>, messages: mpsc::Sender<Message>) {
     let resource = ApiResource {
@@ -36,6 +39,7 @@ pub(super) async fn follow(client: Client, changed: watch::Sender<u64>, messages
     let mut events = Events::new(client, &resource, selection);
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(5));
     let mut is_complaining = false;
+    let mut refusals = 0_u32;
     let mut versions = Versions::default();
     loop {
         let (raw, is_there) = match events.next().await {
@@ -51,6 +55,7 @@ pub(super) async fn follow(client: Client, changed: watch::Sender<u64>, messages
             }
             Ok(Event::ListEnds) => {
                 backoff.reset();
+                refusals = 0;
                 is_complaining = false;
                 // Something may have happened since the kinds were looked for.
                 changed.send_modify(|count| *count += 1);
@@ -68,8 +73,13 @@ pub(super) async fn follow(client: Client, changed: watch::Sender<u64>, messages
                     );
                     is_complaining = true;
                 }
-                // A server that refuses does so tomorrow; one that does not answer keeps everyone waiting.
-                if failure::code(&error).is_some() && !versions.listed(&messages).await {
+                // A server that goes on refusing does so tomorrow. One that has just started may not know who we are yet, and
+                // one that does not answer keeps everyone waiting.
+                refusals = match failure::code(&error) {
+                    Some(403 | 404) => refusals + 1,
+                    _ => 0,
+                };
+                if refusals >= MOST_REFUSALS && !versions.listed(&messages).await {
                     return;
                 }
                 tokio::time::sleep(backoff.next()).await;
