@@ -9,16 +9,16 @@ echo "$4" >/proc/sys/kernel/hostname
 # As container runtimes do: a container may listen on any port, whoever it runs as.
 echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start
 mount -t tmpfs -o mode=755 tmpfs "$1"
-mkdir "$1/upper" "$1/work" "$1/root"
-mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
-for folder in proc sys dev; do mount --rbind "/$folder" "$1/root/$folder"; done
+mkdir "$1/upper" "$1/work" "$1/view"
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/view"
+for folder in proc sys dev; do mount --rbind "/$folder" "$1/view/$folder"; done
 # Shared memory has names, too: two that choose the same must not meet, nor leave any on the machine.
-if [ -d /dev/shm ]; then mount -t tmpfs -o mode=1777,size=64m tmpfs "$1/root/dev/shm"; fi
+if [ -d /dev/shm ]; then mount -t tmpfs -o mode=1777,size=64m tmpfs "$1/view/dev/shm"; fi
 for folder in tmp run home root; do
-    if [ -d "/$folder" ]; then mount -t tmpfs -o mode=1777 tmpfs "$1/root/$folder"; fi
+    if [ -d "/$folder" ]; then mount -t tmpfs -o mode=1777 tmpfs "$1/view/$folder"; fi
 done
-mkdir "$1/root/.pod"
-mount --bind "$2" "$1/root/.pod"
-: >"$1/root/.program"
-mount --bind "$5" "$1/root/.program"
-exec chroot "$1/root" /bin/sh "/.pod/$3"
+mkdir "$1/view/.pod"
+mount --bind "$2" "$1/view/.pod"
+: >"$1/view/.program"
+mount --bind "$5" "$1/view/.program"
+exec chroot "$1/view" /bin/sh "/.pod/$3"
