@@ -50,9 +50,9 @@ pub struct ClientValidation {
 pub struct Authority {
     /// Where they come from.
     pub origin: Origin,
-    /// At least one.
+    /// At least one; shared with whoever else believes them.
     #[serde(serialize_with = "chain_length")]
-    pub certificates: Vec<Vec<u8>>,
+    pub certificates: Arc<Vec<Vec<u8>>>,
 }
 
 /// How to speak TLS to a backend, and how to know it.

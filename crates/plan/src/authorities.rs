@@ -66,7 +66,7 @@ fn resolve_one(asking: &Asking<'_>, reference: &ObjectRef) -> Result<Authority, 
     match world.read(&granted).map(|map| &map.certificates) {
         Some(Ok(certificates)) => Ok(Authority {
             origin: origin::object(Kind::ConfigMap, granted.key()),
-            certificates: certificates.to_vec(),
+            certificates: Arc::clone(certificates),
         }),
         Some(Err(problem)) => Err(invalid(format!("ConfigMap {shown} cannot be used: {problem}"))),
         None => Err(invalid(format!("ConfigMap {shown} does not exist"))),

@@ -80,6 +80,9 @@ impl Table {
 
 /// The IR of a Gateway. Listeners equal to those of `previous` are shared with it.
 pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previous: Option<&Arc<Gateway>>) -> Gateway {
+    let before = previous.map_or(&[][..], |gateway| &gateway.listeners);
+    // Listeners keep their order, so each is looked for behind the last that was found: ListenerSets can add thousands.
+    let mut place = 0;
     let listeners = frame
         .listeners
         .iter()
@@ -92,12 +95,14 @@ pub(crate) fn emit(frame: &Frame, table: &Table, assignment: &Assignment, previo
                 .bind(port)
                 .filter(|_| listener.is_servable() || (listener.is_sealed() && is_open()))?;
             let made = emit_listener(frame, listener, table, assignment, bind);
-            let known = previous
-                .into_iter()
-                .flat_map(|gateway| &gateway.listeners)
-                .find(|known| known.origin == made.origin);
+            let (front, rest) = before.split_at_checked(place)?;
+            let mut known = rest.iter().chain(front).zip(1..);
+            let known = known.find(|(known, _)| known.origin == made.origin);
+            if let Some((_, steps)) = known {
+                place = (place + steps) % before.len();
+            }
             Some(match known {
-                Some(known) if is_same(known, &made) => known.clone(),
+                Some((known, _)) if is_same(known, &made) => known.clone(),
                 _ => Arc::new(made),
             })
         });

@@ -69,9 +69,9 @@ impl Planner {
                 None => work.delta.gateways_changed |= self.ir.remove(&origin).is_some(),
             }
             let mut attached_sets = 0;
-            // A plan is there because its Gateway is.
-            let declared = world.gateway(&key);
-            for ((set_key, set), declared) in own_sets.iter().zip(declared.into_iter().cycle()) {
+            for (set_key, set) in &own_sets {
+                // A plan is there because its Gateway is.
+                let Some(declared) = world.gateway(&key) else { break };
                 let (shown, is_attached) = gateway::set_status(
                     world,
                     (&key, declared),

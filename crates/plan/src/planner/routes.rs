@@ -211,9 +211,13 @@ impl Planner {
                 continue;
             };
             // A port that has gone takes its routes with it, and they the cluster.
-            let Some(built) = cluster::build(world, &self.settings, &plan.service, plan.port, plan.protocol) else {
+            let Some(mut built) = cluster::build(world, &self.settings, &plan.service, plan.port, plan.protocol) else {
                 continue;
             };
+            // The same terms stay the same object: data planes then compile nothing when only endpoints come and go.
+            if built.security == plan.cluster.security {
+                built.security = plan.cluster.security.clone();
+            }
             if built == *plan.cluster {
                 continue;
             }

@@ -44,7 +44,7 @@ pub(super) fn verifier(validation: Option<&ClientValidation>) -> Result<Arc<dyn 
 pub(crate) fn roots(authorities: &[Arc<Authority>]) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     for authority in authorities {
-        for certificate in &authority.certificates {
+        for certificate in authority.certificates.iter() {
             if let Err(error) = roots.add(CertificateDer::from(certificate.clone())) {
                 tracing::warn!(authority = %authority.origin, %error, "a certificate cannot be used as an authority");
             }

@@ -193,7 +193,7 @@ fn digest(tls: &UpstreamTls, identity: Option<&Certificate>) -> [u8; 32] {
         Trust::System => add(1, &[]),
         Trust::Given(authorities) => {
             add(2, &[]);
-            for certificate in authorities.iter().flat_map(|authority| &authority.certificates) {
+            for certificate in authorities.iter().flat_map(|authority| authority.certificates.iter()) {
                 add(3, certificate);
             }
         }

@@ -169,11 +169,11 @@ async fn several_authorities_may_vouch_for_clients() {
 #[tokio::test]
 async fn authorities_that_are_none_let_nobody_in_and_disturb_no_other_listener() {
     let rig = Rig::new().await;
-    let nobody = |certificates| {
+    let nobody = |certificates: Vec<Vec<u8>>| {
         Arc::new(ClientValidation {
             authorities: vec![Arc::new(Authority {
                 origin: Origin::new("ConfigMap/broken"),
-                certificates,
+                certificates: certificates.into(),
             })],
             is_optional: false,
         })

@@ -14,7 +14,7 @@ fn authority(origin: &str) -> Arc<Authority> {
     Arc::new(Authority {
         origin: Origin::new(origin),
         // Whether it can be used as one is of no concern to what it is told apart by.
-        certificates: vec![b"certificate".to_vec()],
+        certificates: vec![b"certificate".to_vec()].into(),
     })
 }
 

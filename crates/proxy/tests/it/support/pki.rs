@@ -37,7 +37,7 @@ impl Ca {
             pem: certificate.pem(),
             authority: Arc::new(Authority {
                 origin: Origin::new(format!("ConfigMap/{name}")),
-                certificates: vec![certificate.der().to_vec()],
+                certificates: vec![certificate.der().to_vec()].into(),
             }),
         }
     }
@@ -78,7 +78,7 @@ impl Ca {
 
     pub(crate) fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
-        for certificate in &self.authority.certificates {
+        for certificate in self.authority.certificates.iter() {
             roots.add(CertificateDer::from(certificate.clone())).unwrap();
         }
         roots
