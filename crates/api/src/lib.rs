@@ -33,5 +33,7 @@ pub use object::{Kind, Object, ObjectName};
 
 /// The API group of Gateway API's standard and experimental kinds.
 pub const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
+/// The key of a ConfigMap with certificates of authorities, in PEM.
+pub const AUTHORITIES_KEY: &str = "ca.crt";
 /// The API group of our own kinds.
 pub const GATEWRIGHT_GROUP: &str = "gatewright.dev";

@@ -160,6 +160,11 @@ impl Kind {
         )
     }
 
+    /// Whether objects of this kind show a status of ours.
+    pub fn has_status(self) -> bool {
+        self.shared_status().is_some() || matches!(self, Self::GatewayClass | Self::Gateway | Self::ListenerSet)
+    }
+
     /// The list in the status to which each controller adds entries of its own, and the field of an entry that says what it
     /// is about. None where the status belongs to one controller.
     pub fn shared_status(self) -> Option<(&'static str, &'static str)> {

@@ -40,11 +40,6 @@ impl Observed {
     }
 }
 
-/// Whether the writer writes the status of this kind.
-pub(crate) fn is_observed(kind: Kind) -> bool {
-    kind.shared_status().is_some() || matches!(kind, Kind::GatewayClass | Kind::Gateway | Kind::ListenerSet)
-}
-
 impl Seen {
     pub(crate) fn of(kind: Kind, raw: &Raw, controller: &str) -> Self {
         let finalizers = raw.metadata.finalizers.iter().flatten();

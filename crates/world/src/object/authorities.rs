@@ -2,12 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use gatewright_api as api;
+use gatewright_api::{self as api, AUTHORITIES_KEY};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use x509_parser::prelude::FromDer;
 
-/// Where a ConfigMap keeps them.
-const KEY: &str = "ca.crt";
 /// The most that are read: the bundles of operating systems have about a hundred and fifty.
 const MOST: usize = 512;
 
@@ -32,19 +30,23 @@ pub enum AuthorityProblem {
 impl fmt::Display for AuthorityProblem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => write!(out, "it has no {KEY}"),
-            Self::Unreadable => write!(out, "its {KEY} is not a list of certificates in PEM"),
-            Self::TooMany => write!(out, "its {KEY} has more than {MOST} certificates"),
+            Self::Missing => write!(out, "it has no {AUTHORITIES_KEY}"),
+            Self::Unreadable => write!(out, "its {AUTHORITIES_KEY} is not a list of certificates in PEM"),
+            Self::TooMany => write!(out, "its {AUTHORITIES_KEY} has more than {MOST} certificates"),
         }
     }
 }
 
 impl Authorities {
     pub(crate) fn reduce(map: &api::ConfigMap) -> Self {
-        let text = map.data.as_ref().and_then(|data| data.get(KEY)).map(String::as_bytes);
+        let text = map
+            .data
+            .as_ref()
+            .and_then(|data| data.get(AUTHORITIES_KEY))
+            .map(String::as_bytes);
         let binary = || {
             let data = map.binary_data.as_ref()?;
-            data.get(KEY).map(|value| value.0.as_slice())
+            data.get(AUTHORITIES_KEY).map(|value| value.0.as_slice())
         };
         let pem = text.or_else(binary).filter(|pem| !pem.is_empty());
         Self {

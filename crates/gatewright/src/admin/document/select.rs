@@ -41,11 +41,8 @@ impl Selection {
             "btlspolicy" => Some(Kind::BackendTlsPolicy),
             _ => None,
         };
-        let has_status = |kind: &Kind| {
-            matches!(kind, Kind::GatewayClass | Kind::Gateway | Kind::ListenerSet) || kind.shared_status().is_some()
-        };
         let full = |kind: &Kind| word == kind.as_str().to_ascii_lowercase() || word == kind.plural();
-        abbreviation.or_else(|| Kind::ALL.iter().copied().filter(has_status).find(full))
+        abbreviation.or_else(|| Kind::ALL.iter().copied().filter(|kind| kind.has_status()).find(full))
     }
 }
 
@@ -56,8 +53,7 @@ mod tests {
     #[test]
     fn every_kind_with_a_status_is_known_by_its_name_its_plural_and_its_short_name() {
         for kind in Kind::ALL {
-            let has_status =
-                kind.shared_status().is_some() || [Kind::GatewayClass, Kind::Gateway, Kind::ListenerSet].contains(kind);
+            let has_status = kind.has_status();
             for word in [kind.as_str(), kind.plural()] {
                 assert_eq!(Selection::kind_of(word), has_status.then_some(*kind), "{word}");
             }

@@ -2,7 +2,7 @@
 //!
 //! What cannot be read becomes an invalid object that keeps just enough to be answered in its status.
 
-use gatewright_api::{Kind, Object, ObjectName};
+use gatewright_api::{AUTHORITIES_KEY, Kind, Object, ObjectName};
 use serde_json::{Map, Value, json};
 
 use crate::{Change, kube::raw::Raw};
@@ -14,9 +14,6 @@ pub(super) fn name(kind: Kind, raw: &Raw) -> ObjectName {
         name: raw.name().to_owned(),
     }
 }
-
-/// The only key of a ConfigMap that anything refers to: certificates of authorities.
-const AUTHORITIES: &str = "ca.crt";
 
 /// Drops what nobody reads, before it is compared with what was there or kept for a moment.
 ///
@@ -32,7 +29,8 @@ pub(super) fn reduce(kind: Kind, raw: &mut Raw) {
     fields.retain(|key, _| ["apiVersion", "kind", "metadata", "data", "binaryData"].contains(&key.as_str()));
     for data in ["data", "binaryData"] {
         if let Some(data) = fields.get_mut(data).and_then(Value::as_object_mut) {
-            data.retain(|key, _| key == AUTHORITIES);
+            // Nothing refers to any other.
+            data.retain(|key, _| key == AUTHORITIES_KEY);
         }
     }
     if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -20,12 +20,7 @@ use super::{
     run::Shared,
     state::State,
 };
-use crate::kube::{
-    failure,
-    observed::{Seen, is_observed},
-    raw::Raw,
-    reach::reach,
-};
+use crate::kube::{failure, observed::Seen, raw::Raw, reach::reach};
 
 const PAGE: u32 = 500;
 
@@ -43,7 +38,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 async fn sweep(shared: &Shared) -> Result<(), Error> {
     let mut statuses: Vec<ObjectName> = Vec::new();
-    for &kind in Kind::ALL.iter().filter(|kind| is_observed(**kind)) {
+    for &kind in Kind::ALL.iter().filter(|kind| kind.has_status()) {
         statuses.extend(compare_statuses(shared, kind).await?);
     }
     let mut objects: Vec<OwnedName> = Vec::new();

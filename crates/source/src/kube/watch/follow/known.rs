@@ -12,7 +12,7 @@ use super::super::{convert, gather::Message};
 use crate::{
     Change,
     kube::{
-        observed::{Observed, Seen, is_observed},
+        observed::{Observed, Seen},
         raw::Raw,
     },
 };
@@ -95,7 +95,7 @@ impl Known {
             return None;
         }
         convert::reduce(self.kind, &mut raw);
-        let is_observed = is_observed(self.kind);
+        let is_observed = self.kind.has_status();
         let observed = is_observed.then(|| Observed {
             name: convert::name(self.kind, &raw),
             seen: Some(Seen::of(self.kind, &raw, &self.controller)),
@@ -134,7 +134,7 @@ impl Known {
 }
 
 fn deletion(name: ObjectName) -> Message {
-    let observed = is_observed(name.kind).then(|| Observed {
+    let observed = name.kind.has_status().then(|| Observed {
         name: name.clone(),
         seen: None,
     });
